@@ -129,15 +129,6 @@ void write_tensors(output_file &file, const std::vector<written_tensor> &tensors
       file.write(tensor.view.data, tensor.view.bytes);
 }
 
-// Names of a checkpoint: `optimizer/exp_avg/h.0.weight`.
-struct state_name {
-  std::string slot, parameter;
-};
-state_name state_name_of(const std::string &name) {
-  const size_t begin = name.find('/') + 1, end = name.find('/', begin);
-  return {name.substr(begin, end - begin), name.substr(end + 1)};
-}
-
 const tensor_place &place_of(const program &program, const std::string &parameter) {
   for (int64_t i = 0; i < program.parameter_count; ++i)
     if (program.parameters[i].tensor.name == parameter)
@@ -150,13 +141,6 @@ constexpr char slot_of_rows[] = "row_var", slot_of_columns[] = "col_var";
 
 bool is_of_matrix(const std::string &slot) {
   return slot == slot_of_rows || slot == slot_of_columns;
-}
-
-// Means over the rows of a matrix are those over the columns of its transpose.
-std::string slot_in_module(const std::string &slot, bool is_transposed) {
-  if (!is_transposed || !is_of_matrix(slot))
-    return slot;
-  return slot == slot_of_rows ? slot_of_columns : slot_of_rows;
 }
 
 bool has_other_matrices(const module_tensor &form, const std::vector<int64_t> &shape) {
@@ -213,6 +197,17 @@ private:
 };
 
 } // namespace
+
+state_name state_name_of(const std::string &name) {
+  const size_t begin = name.find('/') + 1, end = name.find('/', begin);
+  return {name.substr(begin, end - begin), name.substr(end + 1)};
+}
+
+std::string slot_in_module(const std::string &slot, bool is_transposed) {
+  if (!is_transposed || !is_of_matrix(slot))
+    return slot;
+  return slot == slot_of_rows ? slot_of_columns : slot_of_rows;
+}
 
 void write_state_dict(const program &program, const arenas &arenas, output_file &file,
                       const warning &warn) {

@@ -27,4 +27,13 @@ void write_state_dict(const program &program, const arenas &arenas, output_file 
 void write_optimizer_state(const program &program, const std::vector<tensor_view> &states,
                            int64_t updates, output_file &file, const warning &warn);
 
+// Names of a checkpoint's states, "optimizer/exp_avg/h.0.weight", in parts.
+struct state_name {
+  std::string slot, parameter;
+};
+state_name state_name_of(const std::string &name);
+
+// Means over the rows of a matrix are those over the columns of its transpose.
+std::string slot_in_module(const std::string &slot, bool is_transposed);
+
 } // namespace trainc

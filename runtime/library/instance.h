@@ -79,6 +79,11 @@ public:
   // ---- files
   void load(const std::string &path);
   std::string save(const std::string &folder); // returns the checkpoint's path
+  // As PyTorch's module and optimizer have them (checkpoint/state_dict.h, module_weights.h).
+  void save_state_dict(const std::string &path);
+  void save_optimizer_state(const std::string &path);
+  void load_state_dict(const std::string &path);
+  void load_optimizer_state(const std::string &path);
   void export_model(const std::string &path);
 
   int64_t step() const { return position_.step; }
@@ -93,6 +98,8 @@ private:
   void check_trains(const char *what) const;
   double scale_of_gradients() const;
   char *place_of_gradient(const tensor_view &tensor) const;
+  void warn(const std::string &text) { warning_ += (warning_.empty() ? "" : "\n") + text; }
+  template <typename Work> void or_as_before(const Work &work);
   std::string own_path(const char *name) const;
   double *setting(std::string_view name);
 

@@ -3,10 +3,13 @@
 // Files of an instance: the model's own, checkpoints in the trainer's format, the exported model.
 #include "runtime/library/instance.h"
 
+#include "runtime/checkpoint/module_weights.h"
 #include "runtime/checkpoint/onnx_export.h"
 #include "runtime/failure.h"
+#include "runtime/files/output_file.h"
 #include "runtime/files/own_files.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <dlfcn.h>
 #include <filesystem>
@@ -42,10 +45,22 @@ void library_instance::load_initial_parameters() {
     read_tensor(file, index, tensor, target_, exit_checkpoint);
 }
 
+// Reads parameters, and where that fails leaves those that there were.
+template <typename Work> void library_instance::or_as_before(const Work &work) {
+  char *parameters = target_.places()[arena_kind::parameters];
+  const std::vector<char> before(
+      parameters, parameters + program_.arena_bytes[static_cast<int>(arena_kind::parameters)]);
+  try {
+    work();
+  } catch (...) {
+    std::copy(before.begin(), before.end(), parameters);
+    throw;
+  }
+}
+
 void library_instance::load(const std::string &path) {
-  const checkpoint_info info = find_checkpoint(path, path, program_, [&](const std::string &text) {
-    warning_ += (warning_.empty() ? "" : "\n") + text;
-  });
+  const checkpoint_info info =
+      find_checkpoint(path, path, program_, [&](const std::string &text) { warn(text); });
   if (info.path.empty())
     throw failure(exit_checkpoint, path + ": holds no checkpoint\n  try: another path");
   for (const std::string &change : changes_of_computation(info.computed, program_))
@@ -78,6 +93,38 @@ std::string library_instance::save(const std::string &folder) {
   if (const save_result result = writer.save(position_); result.error != 0)
     throw failure(exit_disk, save_problem(result, folder, position_.step));
   return folder + "/" + format_text("step-%08" PRId64, position_.step);
+}
+
+void library_instance::save_state_dict(const std::string &path) {
+  output_file file(path);
+  write_state_dict(program_, target_.places(), file, [&](const std::string &text) { warn(text); });
+  file.publish();
+}
+
+void library_instance::save_optimizer_state(const std::string &path) {
+  check_trains("save_optimizer_state");
+  const auto states = tensors(library_kind::state);
+  output_file file(path);
+  write_optimizer_state(program_, {states.begin(), states.end()},
+                        position_.step - position_.skipped_steps, file,
+                        [&](const std::string &text) { warn(text); });
+  file.publish();
+}
+
+void library_instance::load_state_dict(const std::string &path) {
+  or_as_before([&] {
+    read_weights(program_, target_.places(), target_, path,
+                 [&](const std::string &text) { warn(text); });
+  });
+  done_ = 0;
+}
+
+void library_instance::load_optimizer_state(const std::string &path) {
+  check_trains("load_optimizer_state");
+  const auto states = tensors(library_kind::state);
+  const int64_t updates = read_optimizer_state(program_, {states.begin(), states.end()}, path);
+  position_.step = position_.skipped_steps + updates;
+  done_ = 0;
 }
 
 void library_instance::export_model(const std::string &path) {

@@ -320,3 +320,23 @@ int trainc_model_export(trainc_model *instance, const char *path) {
   return call(instance,
               [&](library_instance &own) { own.export_model(text_or(path, "the path")); });
 }
+
+int trainc_model_save_state_dict(trainc_model *instance, const char *path) {
+  return call(instance,
+              [&](library_instance &own) { own.save_state_dict(text_or(path, "the path")); });
+}
+
+int trainc_model_save_optimizer_state(trainc_model *instance, const char *path) {
+  return call(instance,
+              [&](library_instance &own) { own.save_optimizer_state(text_or(path, "the path")); });
+}
+
+int trainc_model_load_state_dict(trainc_model *instance, const char *path) {
+  return call(instance,
+              [&](library_instance &own) { own.load_state_dict(text_or(path, "the path")); });
+}
+
+int trainc_model_load_optimizer_state(trainc_model *instance, const char *path) {
+  return call(instance,
+              [&](library_instance &own) { own.load_optimizer_state(text_or(path, "the path")); });
+}

@@ -161,6 +161,13 @@ TRAINC_MODEL_API int trainc_model_save(trainc_model *instance, const char *folde
 /* Loads a checkpoint, or the newest whole one of a folder of them or of a trainer's run: parameters,
  * states, the number of steps. */
 TRAINC_MODEL_API int trainc_model_load(trainc_model *instance, const char *path);
+/* For PyTorch, as safetensors: the parameters and buffers by the names and in the layouts of the
+ * module that was exported, and `state.NAME.exp_avg` of its optimizer. The first two write a file,
+ * the others read one; the number of updates is part of the state. */
+TRAINC_MODEL_API int trainc_model_save_state_dict(trainc_model *instance, const char *path);
+TRAINC_MODEL_API int trainc_model_save_optimizer_state(trainc_model *instance, const char *path);
+TRAINC_MODEL_API int trainc_model_load_state_dict(trainc_model *instance, const char *path);
+TRAINC_MODEL_API int trainc_model_load_optimizer_state(trainc_model *instance, const char *path);
 /* Writes the model with its parameters as ONNX. */
 TRAINC_MODEL_API int trainc_model_export(trainc_model *instance, const char *path);
 

@@ -141,6 +141,18 @@ public:
   // ---- files
   void save(const std::string &folder) { check(trainc_model_save(get(), folder.c_str())); }
   void load(const std::string &path) { check(trainc_model_load(get(), path.c_str())); }
+  void save_state_dict(const std::string &path) {
+    check(trainc_model_save_state_dict(get(), path.c_str()));
+  }
+  void save_optimizer_state(const std::string &path) {
+    check(trainc_model_save_optimizer_state(get(), path.c_str()));
+  }
+  void load_state_dict(const std::string &path) {
+    check(trainc_model_load_state_dict(get(), path.c_str()));
+  }
+  void load_optimizer_state(const std::string &path) {
+    check(trainc_model_load_optimizer_state(get(), path.c_str()));
+  }
   void export_model(const std::string &path) { check(trainc_model_export(get(), path.c_str())); }
 
 private:

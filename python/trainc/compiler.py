@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs trainc, and keeps what it made for the next time."""
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+
+class CompileError(RuntimeError):
+    """The model was not compiled. The text is all that trainc said."""
+
+
+def find_program():
+    """The path of trainc: `TRAINC` of the environment, else the one beside this package (of a wheel, an installation or
+    a build tree), else the one in PATH."""
+    here = Path(__file__).resolve().parent
+    builds = sorted(here.parents[1].glob("build/*/bin/trainc"), key=lambda path: path.stat().st_mtime, reverse=True)
+    beside = [here / "bin" / "trainc", here.parents[1] / "bin" / "trainc", here.parents[3] / "bin" / "trainc"]
+    for path in [*beside, *builds] if "TRAINC" not in os.environ else [Path(os.environ["TRAINC"])]:
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+    found = shutil.which("trainc") if "TRAINC" not in os.environ else None
+    if not found:
+        raise CompileError("trainc was not found\n  try: the environment variable TRAINC with its path, or PATH with its folder")
+    return found
+
+
+def compile(path, *, loss=None, optimizer=None, dims=None, output=None, model=None, **options):
+    """Compiles an ONNX file and returns it as a `trainc.Model`.
+
+    path        the ONNX file
+    loss        `cross_entropy`, `mse,reduction=sum`, ...; a list for the sum of several (docs/losses.md)
+    optimizer   `adamw` by default
+    dims        sizes of symbolic dimensions: {"batch": 8}
+    output      the folder; default: one in the cache (`TRAINC_CACHE`, else ~/.cache/trainc), which is used again as long
+                as the model's files, the options and the compiler are the same
+    model       arguments of Model, as a dictionary: {"threads": 2}
+    options     further options of trainc: precision="bf16", freeze=["wte.*"], ema=True
+
+    Raises CompileError.
+    """
+    from trainc.model import Model
+    return Model(library_of(path, loss=loss, optimizer=optimizer, dims=dims, output=output, **options), **(model or {}))
+
+
+def library_of(path, *, loss=None, optimizer=None, dims=None, output=None, **options):
+    """As `compile`; returns the output folder."""
+    program, path = find_program(), os.path.abspath(path)
+    arguments = [path, "--library", "--quiet", *_words(loss=loss, optimizer=optimizer, **options)]
+    for name, size in (dims or {}).items():
+        arguments += ["--dim", f"{name}={size}"]
+    if output is not None:
+        _run([program, *arguments, "-o", os.fspath(output)])
+        return os.fspath(output)
+    return _cached(program, path, arguments)
+
+
+def _words(**options):
+    words = []
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                words.append(option)
+            elif one is not None and one is not False:
+                words += [option, str(one)]
+    return words
+
+
+def _run(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CompileError((done.stderr or done.stdout).strip())
+
+
+def _digest_of(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _cached(program, path, arguments):
+    """Entries are named after the options and the content of the model; what else trainc read stands beside with its
+    digest. One that is not whole has no such list."""
+    cache = Path(os.environ.get("TRAINC_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trainc")
+    status = os.stat(program)
+    key = json.dumps([_digest_of(path), arguments[1:], os.path.basename(path), program, status.st_mtime_ns, status.st_size])
+    folder = cache / hashlib.sha256(key.encode()).hexdigest()[:32]
+    inputs = folder / "inputs.json"
+    if inputs.is_file():
+        read = json.loads(inputs.read_text())
+        if all(os.path.isfile(name) and _digest_of(name) == digest for name, digest in read.items()):
+            return str(folder / "out")
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache, prefix=".writing-") as work:
+        depfile = os.path.join(work, "inputs.d")
+        _run([program, *arguments, "-o", os.path.join(work, "out"), "--depfile", depfile])
+        read = [name for name in _read_depfile(depfile) if os.path.isfile(name) and os.path.samefile(os.path.dirname(name) or ".",
+                                                                                                     os.path.dirname(path))]
+        (Path(work) / "inputs.json").write_text(json.dumps({name: _digest_of(name) for name in read}))
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            os.rename(work, folder)
+            os.mkdir(work)  # which is removed
+        except OSError:  # another process was first
+            if not inputs.is_file():
+                raise
+    return str(folder / "out")
+
+
+def _read_depfile(path):
+    """The names after the colon; a space in one is written `\\ `."""
+    text = Path(path).read_text().replace("\\\n", " ")
+    rule = text.split("\n", 1)[0].replace("\\ ", "\0")
+    return [name.replace("\0", " ").replace("$$", "$").replace("\\#", "#") for name in rule.split(": ", 1)[1].split()]

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled model: the C library that `trainc --library` makes, with NumPy arrays."""
+import ctypes
+import os
+import re
+from collections.abc import Mapping
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
+from pathlib import Path
+
+import numpy
+
+_INPUTS, _OUTPUTS, _PARAMETERS, _BUFFERS, _GRADIENTS, _STATES = range(6)
+_BUSY = 10
+
+
+class ModelError(RuntimeError):
+    """A call failed: `status` as in the library's header; the text says what to try."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("threads", c_int), ("forward_only", c_int), ("seed", c_uint64), ("micro_batches", c_int64),
+                ("mean_per_batch", c_int), ("no_files", c_int), ("folder", c_char_p), ("memory", c_void_p), ("memory_bytes", c_int64)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("type", c_char_p), ("rank", c_int), ("shape", POINTER(c_int64)), ("bytes", c_int64)]
+
+
+class _Result(ctypes.Structure):
+    _fields_ = [("loss", c_double), ("gradient_norm", c_double), ("applied", c_int), ("step", c_int64)]
+
+
+class Tensors(Mapping):
+    """Tensors of a model by name, as arrays. Reading gives a view of the model's own memory (of gradients a copy);
+    `tensors[name] = array` and writing into a view change the model."""
+
+    def __init__(self, model, kind):
+        self._model, self._kind = model, kind
+        self._all = {}
+        for index in range(model._function("count", c_int64)(model._handle, kind)):
+            tensor = _Tensor()
+            model._call("describe", kind, c_int64(index), byref(tensor))
+            self._all[tensor.name.decode()] = (tuple(tensor.shape[:tensor.rank]), numpy.dtype(tensor.type.decode()))
+
+    def __getitem__(self, name):
+        shape, dtype = self._all[name]
+        if self._kind == _GRADIENTS:
+            copy = numpy.empty(shape, dtype)
+            self._model._call("read", self._kind, name.encode(), copy.ctypes.data_as(c_void_p), c_int64(copy.nbytes))
+            return copy
+        place = self._model._function("data", c_void_p)(self._model._handle, self._kind, name.encode())
+        if not place:
+            raise ModelError(2, self._model._message())
+        count = int(numpy.prod(shape, dtype=numpy.int64))
+        memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(place)
+        memory.model = self._model  # lives as long as its views
+        return numpy.frombuffer(memory, dtype, count).reshape(shape)
+
+    def __setitem__(self, name, values):
+        shape, dtype = self._all[name]
+        array = _array(values, shape, dtype, name)
+        self._model._call("write", self._kind, name.encode(), array.ctypes.data_as(c_void_p), c_int64(array.nbytes))
+
+    def __iter__(self):
+        return iter(self._all)
+
+    def __len__(self):
+        return len(self._all)
+
+    def flat(self):
+        """All of them as bytes, one after the other in the order of their names here."""
+        flat = numpy.empty(self._model._function("bytes", c_int64)(self._model._handle, self._kind), numpy.uint8)
+        self._model._call("read_all", self._kind, flat.ctypes.data_as(c_void_p), c_int64(flat.nbytes))
+        return flat
+
+    def set_flat(self, flat):
+        flat = numpy.ascontiguousarray(flat).view(numpy.uint8)
+        self._model._call("write_all", self._kind, flat.ctypes.data_as(c_void_p), c_int64(flat.nbytes))
+
+
+def _array(values, shape, dtype, name):
+    """`values` as an array of the tensor's type and shape. Arrays and CPU tensors (DLPack) are not copied where they fit."""
+    if not isinstance(values, numpy.ndarray):
+        if hasattr(values, "detach"):
+            values = values.detach()
+        values = numpy.from_dlpack(values) if hasattr(values, "__dlpack__") else numpy.asarray(values)
+    if values.shape != shape:
+        raise ModelError(2, f"'{name}': expected shape {shape}, found {values.shape}")
+    if values.dtype != dtype and not numpy.can_cast(values.dtype, dtype, "same_kind") and values.dtype.kind != "b":
+        raise ModelError(2, f"'{name}': expected {dtype}, found {values.dtype}\n  try: .astype({dtype})")
+    return numpy.ascontiguousarray(values, dtype)
+
+
+class Model:
+    """An instance of a compiled model.
+
+    folder          what trainc made, or what trainc.compile keeps
+    threads         of a call; 0: OMP_NUM_THREADS, else one for each core
+    seed            of the numbers that the model draws
+    micro_batches   calls of forward_backward for each update
+    mean_per_batch  each micro-batch weighs the same, whatever labels count in it
+    forward_only    for evaluate and predict alone
+
+    parameters, buffers, gradients, states: mappings of arrays (Tensors). inputs, outputs: names to (shape, dtype).
+    """
+
+    def __init__(self, folder, *, threads=0, seed=0, micro_batches=1, mean_per_batch=False, forward_only=False):
+        folder = Path(folder)
+        libraries = list((folder / "library").glob("lib*.so"))
+        if len(libraries) != 1:
+            raise ModelError(2, f"{folder}: holds no library\n  try: trainc --library, or trainc.compile")
+        self._name = re.fullmatch("lib(.*).so", libraries[0].name).group(1)
+        self._library = ctypes.CDLL(os.fspath(libraries[0].resolve()))
+        self._functions, self._handle = {}, c_void_p()
+        options = _Options(ctypes.sizeof(_Options), threads, int(forward_only), seed, micro_batches, int(mean_per_batch), 0,
+                           os.fsencode(folder), None, 0)
+        self._check(self._function("create")(byref(options), byref(self._handle)))
+        self._inputs, self._outputs = Tensors(self, _INPUTS), Tensors(self, _OUTPUTS)
+        self.parameters, self.buffers = Tensors(self, _PARAMETERS), Tensors(self, _BUFFERS)
+        self.gradients, self.states = Tensors(self, _GRADIENTS), Tensors(self, _STATES)
+        self.inputs, self.outputs = dict(self._inputs._all), dict(self._outputs._all)
+        self.last = None  # of the last update: a dictionary of loss, gradient_norm, applied, step
+
+    def _function(self, what, result=c_int):
+        if what not in self._functions:
+            function = getattr(self._library, f"{self._name}_{what}")
+            function.restype = result
+            self._functions[what] = function
+        return self._functions[what]
+
+    def _message(self):
+        return self._function("message", c_char_p)(self._handle).decode()
+
+    def _check(self, status):
+        if status == _BUSY:
+            raise ModelError(status, "another thread is in a call of this model")
+        if status != 0:
+            raise ModelError(status, self._message())
+
+    def _call(self, what, *arguments):
+        self._check(self._function(what)(self._handle, *arguments))
+
+    def close(self):
+        """Frees the memory. Views of it must not be used afterwards."""
+        if self._handle:
+            self._function("destroy", None)(self._handle)
+            self._handle = c_void_p()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            self.close()
+
+    def _set_batch(self, batch, needed):
+        missing = [name for name in needed if name not in batch]
+        unknown = [name for name in batch if name not in self.inputs]
+        if missing or unknown:
+            raise ModelError(2, f"a batch has {', '.join(self.inputs)}" + (f"; missing: {', '.join(missing)}" if missing else "") +
+                             (f"; unknown: {', '.join(unknown)}" if unknown else ""))
+        for name, values in batch.items():
+            self._inputs[name] = values
+
+    def set(self, **settings):
+        """Settings of the next updates: learning_rate, clip_norm, clip_value, hyperparameters such as weight_decay."""
+        for name, value in settings.items():
+            self._call("set", name.encode(), c_double(value))
+
+    def get(self, name):
+        value = c_double()
+        self._call("get", name.encode(), byref(value))
+        return value.value
+
+    def forward_backward(self, batch):
+        """Adds the gradients of a micro-batch, a dictionary of arrays by input; returns its loss."""
+        self._set_batch(batch, self.inputs)
+        loss = c_double()
+        self._call("forward_backward", byref(loss))
+        return loss.value
+
+    def update(self, **settings):
+        """Changes the parameters, after as many calls of forward_backward as there are micro-batches. Returns the loss."""
+        self.set(**settings)
+        result = _Result()
+        self._call("update", byref(result))
+        self.last = {"loss": result.loss, "gradient_norm": result.gradient_norm, "applied": bool(result.applied), "step": result.step}
+        return result.loss
+
+    def step(self, batch, **settings):
+        """forward_backward and update. Returns the loss; `last` has the rest."""
+        self.set(**settings)
+        self.forward_backward(batch)
+        return self.update()
+
+    def evaluate(self, batch):
+        """The loss of a batch in inference mode, without a change."""
+        self._set_batch(batch, self.inputs)
+        loss = c_double()
+        self._call("evaluate", byref(loss))
+        return loss.value
+
+    def predict(self, batch):
+        """Outputs for a batch, as a dictionary of arrays. Labels may be left out."""
+        self._set_batch(batch, [])
+        self._call("evaluate", None)
+        return {name: self._outputs[name].copy() for name in self.outputs}
+
+    def metric(self, name):
+        """Of the last evaluate: "accuracy"."""
+        mean = c_double()
+        self._call("metric", name.encode(), byref(mean), None)
+        return mean.value
+
+    def discard(self):
+        """Forgets the micro-batches since the last update."""
+        self._call("discard")
+
+    def save(self, folder):
+        """Writes a checkpoint of the trainer's format into a folder."""
+        self._call("save", os.fsencode(folder))
+
+    def load(self, path):
+        """Loads a checkpoint, or the newest one of a folder or of a trainer's run."""
+        self._call("load", os.fsencode(path))
+
+    def save_state_dict(self, path):
+        """Parameters and buffers as PyTorch's module has them, as safetensors."""
+        self._call("save_state_dict", os.fsencode(path))
+
+    def load_state_dict(self, path):
+        self._call("load_state_dict", os.fsencode(path))
+
+    def save_optimizer_state(self, path):
+        """`state.NAME.exp_avg`, ... as PyTorch's optimizer has them, as safetensors."""
+        self._call("save_optimizer_state", os.fsencode(path))
+
+    def load_optimizer_state(self, path):
+        self._call("load_optimizer_state", os.fsencode(path))
+
+    def export(self, path):
+        """Writes the model with its parameters as ONNX."""
+        self._call("export", os.fsencode(path))

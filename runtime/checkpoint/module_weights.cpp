@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/checkpoint/module_weights.h"
+
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/state_dict.h"
+#include "runtime/checkpoint/weight_files.h"
+#include "runtime/files/conversion.h"
+#include "runtime/files/crc32c.h"
+#include "runtime/files/data_types.h"
+#include "runtime/host_access.h"
+#include "runtime/words.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+#include <vector>
+
+namespace trainc {
+namespace {
+
+// Where values go, and who is told what.
+struct reading {
+  const program &prog;
+  arena_access &target;
+  const warning &warn;
+};
+
+// By whose name a file has a parameter.
+enum class name_origin { own, module, copy };
+
+// A tensor of a file that a parameter has its values from.
+struct tensor_source {
+  std::string name; // in the file
+  name_origin origin = name_origin::own;
+  bool is_transposed = false;
+};
+
+// What the file has of a parameter: one tensor or several that are equal, or else pieces of some.
+struct parameter_source {
+  std::vector<tensor_source> tensors;
+  std::vector<const state_piece *> pieces;
+};
+
+using source_list = std::map<std::string, parameter_source>; // by parameter
+
+// By its own name, the one that the module has for it, or that of a copy which the exporter wrote.
+source_list sources_in(const weights &file, const program &program) {
+  source_list sources;
+  for (int64_t i = 0; i < program.parameter_count; ++i)
+    if (const char *name = program.parameters[i].tensor.name; file.find(name))
+      sources[name].tensors.push_back({name});
+  auto add = [&](const export_initializer *entries, int64_t count, name_origin origin) {
+    for (int64_t i = 0; i < count; ++i) {
+      const export_initializer &entry = entries[i];
+      if (!file.find(entry.onnx_name))
+        continue;
+      std::vector<tensor_source> &tensors = sources[entry.parameter_name].tensors;
+      if (std::none_of(tensors.begin(), tensors.end(),
+                       [&](const tensor_source &one) { return one.name == entry.onnx_name; }))
+        tensors.push_back({entry.onnx_name, origin, entry.transposed});
+    }
+  };
+  add(program.module_tensors, program.module_tensor_count, name_origin::module);
+  add(program.exports, program.export_count, name_origin::copy);
+  std::set<std::string> lacking; // parameters of which the file has not all pieces
+  for (int64_t i = 0; i < program.state_piece_count; ++i)
+    if (const state_piece &piece = program.state_pieces[i]; file.find(piece.tensor_name))
+      sources[piece.parameter_name].pieces.push_back(&piece);
+    else
+      lacking.insert(piece.parameter_name);
+  for (const std::string &name : lacking)
+    if (const auto found = sources.find(name); found != sources.end()) {
+      found->second.pieces.clear();
+      if (found->second.tensors.empty())
+        sources.erase(found);
+    }
+  return sources;
+}
+
+// A tensor of the file with the elements of `like`, in the shape that it has there.
+std::vector<char> values_in(weights &file, const std::string &name, const tensor_view &like,
+                            const std::vector<int64_t> &shape) {
+  const std::vector<int64_t> &stored = file.find(name)->shape;
+  auto elements = [](const std::vector<int64_t> &sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  };
+  const int64_t count = elements(shape);
+  tensor_view view = like;
+  view.name = name;
+  view.shape = elements(stored) == count ? stored : shape;
+  view.bytes = count * bytes_of(like.type);
+  std::vector<char> values(static_cast<size_t>(view.bytes));
+  view.data = values.data();
+  host_access memory;
+  file.read(view, memory);
+  return values;
+}
+
+// In the parameter's order: of what the module or a copy has transposed, or with other axes.
+std::vector<char> values_of(weights &file, const tensor_view &parameter,
+                            const tensor_source &from) {
+  if (!from.is_transposed)
+    return values_in(file, from.name, parameter, parameter.shape);
+  const auto columns = static_cast<size_t>(parameter.shape[1]),
+             rows = static_cast<size_t>(parameter.shape[0]),
+             width = static_cast<size_t>(bytes_of(parameter.type));
+  const std::vector<int64_t> &stored = file.find(from.name)->shape;
+  const std::vector<int64_t> turned = {parameter.shape[1], parameter.shape[0]};
+  const std::vector<char> values = values_in(file, from.name, parameter, turned);
+  if (stored != turned)
+    throw failure(exit_checkpoint, file.path() + ": tensor '" + from.name + "' has shape " +
+                                       shape_text(stored.data(), stored.size()) +
+                                       "; the model has " + shape_text(turned.data(), 2));
+  std::vector<char> result(values.size());
+  for (size_t i = 0; i < rows * columns; ++i)
+    memcpy(&result[i * width], &values[(i % columns * rows + i / columns) * width], width);
+  return result;
+}
+
+std::string same_name(const std::string &tensor) { return tensor; }
+
+// Such as the gates of a recurrent layer, of as many tensors as the module has. `name_in_file`: of
+// one of them.
+std::vector<char>
+values_of(weights &file, const tensor_view &parameter,
+          const std::vector<const state_piece *> &pieces,
+          const std::function<std::string(const std::string &)> &name_in_file = same_name) {
+  const int64_t width = bytes_of(parameter.type);
+  std::map<std::string, int64_t> elements; // by tensor
+  for (const state_piece *piece : pieces)
+    elements[piece->tensor_name] += piece->count;
+  std::vector<char> result(static_cast<size_t>(parameter.bytes));
+  for (const auto &[name, count] : elements) {
+    const std::vector<char> values = values_in(file, name_in_file(name), parameter, {count});
+    for (const state_piece *piece : pieces)
+      if (piece->tensor_name == name)
+        memcpy(&result[static_cast<size_t>(piece->to * width)],
+               &values[static_cast<size_t>(piece->from * width)],
+               static_cast<size_t>(piece->count * width));
+  }
+  return result;
+}
+
+void put_values(const reading &into, const tensor_view &parameter,
+                const std::vector<char> &values) {
+  in_transfers(parameter.bytes, [&](int64_t begin, int64_t bytes) {
+    into.target.write(parameter.data + begin, bytes, [&](char *host) {
+      memcpy(host, values.data() + begin, static_cast<size_t>(bytes));
+    });
+  });
+}
+
+// As a checkpoint asks for it: else every step would be skipped.
+bool is_sound(const reading &into, size_t number, const tensor_view &parameter) {
+  bool sound = true;
+  in_transfers(parameter.bytes, [&](int64_t begin, int64_t bytes) {
+    sound &= is_sound(into.prog, number, parameter.type,
+                      into.target.read(parameter.data + begin, bytes), bytes);
+  });
+  return sound;
+}
+
+void add_to(std::string &list, const std::string &text) {
+  list += (list.empty() ? "" : ", ") + text;
+}
+
+// A parameter that the file has under several names, as tied weights are, has one value.
+void check_equal(weights &file, const tensor_view &parameter,
+                 const std::vector<tensor_source> &tensors) {
+  if (tensors.size() < 2)
+    return;
+  const std::vector<char> first = values_of(file, parameter, tensors[0]);
+  for (size_t i = 1; i < tensors.size(); ++i)
+    if (values_of(file, parameter, tensors[i]) != first)
+      throw failure(exit_checkpoint,
+                    file.path() + ": '" + tensors[0].name + "' and '" + tensors[i].name +
+                        "' have other values, and are one parameter of the model, '" +
+                        parameter.name +
+                        "'\n  try: an export of the module with these values, in which they are "
+                        "two; or a file without one of them");
+}
+
+// The bytes of a tensor as the model has them that is a constant of so many; of floats of another
+// type those that they become. Empty where it has another size.
+std::vector<char> bytes_as(const weights &file, const stored_tensor &stored,
+                           const state_constant &constant) {
+  const std::optional<file_type> type = data_type_of_stored(stored.type);
+  if (stored.bytes == constant.bytes)
+    return file.bytes_of(constant.name);
+  if (!type || !is_float(*type))
+    return {};
+  const int64_t count = stored.bytes / bytes_of(*type);
+  for (const data_type wanted : {data_type::f32, data_type::f64})
+    if (count * bytes_of(wanted) == constant.bytes) {
+      std::vector<char> converted(static_cast<size_t>(constant.bytes));
+      convert(*type, file.bytes_of(constant.name).data(), wanted, converted.data(), count);
+      return converted;
+    }
+  return {};
+}
+
+// What is compiled into the program stays as it is. Returns the constants that the file has with
+// fewer digits, which may be other for that alone.
+std::vector<std::string> check_constants(const weights &file, const program &program) {
+  problem_list problems;
+  std::vector<std::string> rounded;
+  for (int64_t i = 0; i < program.state_constant_count; ++i) {
+    const state_constant &constant = program.state_constants[i];
+    const stored_tensor *found = file.find(constant.name);
+    if (!found)
+      continue;
+    auto add = [&](const std::string &what) {
+      problems.add(
+          file.path() + ": '" + constant.name + "' has " + what +
+          " than the model, of which it is a constant\n  try: trainc with an export of the "
+          "module with these values");
+    };
+    const std::vector<char> values = bytes_as(file, *found, constant);
+    if (static_cast<int64_t>(values.size()) != constant.bytes)
+      add("another size");
+    else if (crc32c(0, values.data(), values.size()) == constant.checksum)
+      continue;
+    else if (found->bytes < constant.bytes)
+      rounded.push_back(constant.name);
+    else
+      add("other values");
+  }
+  problems.throw_if_any(exit_checkpoint);
+  return rounded;
+}
+
+// What the file has besides; nothing of what only counts batches.
+std::vector<std::string> unknown_tensors(const weights &file, const program &program,
+                                         std::set<std::string> known) {
+  for (int64_t i = 0; i < program.export_count; ++i)
+    known.insert(program.exports[i].onnx_name);
+  for (int64_t i = 0; i < program.state_constant_count; ++i)
+    known.insert(program.state_constants[i].name);
+  const std::string counter = "num_batches_tracked";
+  std::vector<std::string> others;
+  for (const auto &[name, tensor] : file.tensors()) {
+    const bool counts = name.size() >= counter.size() &&
+                        name.compare(name.size() - counter.size(), counter.size(), counter) == 0;
+    if (!known.count(name) && !counts)
+      others.push_back(name);
+  }
+  return others;
+}
+
+void warn_of_unknown(const reading &into, const std::string &path,
+                     const std::vector<std::string> &others) {
+  const std::string names = first_of(others);
+  if (others.size() == 1)
+    into.warn(path + ": " + names + " is not a parameter of the model");
+  else if (!others.empty())
+    into.warn(format_text("%s: %zu tensors are not parameters of the model: %s", path.c_str(),
+                          others.size(), names.c_str()));
+}
+
+// Whose names have the wrapper of a parallel or compiled module before them, once it is known that
+// they are not the model's.
+source_list sources_without_wrapper(const reading &into, weights &file) {
+  source_list sources = sources_in(file, into.prog);
+  std::string dropped;
+  while (sources.empty()) {
+    const std::string wrapper = file.drop_wrapper();
+    if (wrapper.empty())
+      return sources;
+    dropped += wrapper;
+    sources = sources_in(file, into.prog);
+  }
+  if (!dropped.empty())
+    into.warn(file.path() + ": names without '" + dropped +
+              "' at their beginning, as DataParallel and torch.compile put it there");
+  return sources;
+}
+
+void warn_of_conversions(const reading &into, const weights &file, data_type type) {
+  for (const auto &[stored, names] : file.converted())
+    into.warn(file.path() + ": converted from " + stored + " to " + safetensors_name_of(type) +
+              ": " + first_of({names.begin(), names.end()}));
+}
+
+} // namespace
+
+void read_weights(const program &program, const arenas &arenas, arena_access &access,
+                  const std::string &path, const warning &warn) {
+  const reading into = {program, access, warn};
+  weights file(path);
+  const source_list sources = sources_without_wrapper(into, file);
+  const std::vector<tensor_view> parameters = parameter_tensors(into.prog, arenas);
+  std::set<std::string> known; // a state has tied weights under each of their names
+  std::string missing, of_module, of_copies, unsound;
+  size_t taken = 0;
+  for (const tensor_view &tensor : parameters) {
+    const auto found = sources.find(tensor.name);
+    if (found == sources.end()) {
+      add_to(missing, "'" + tensor.name + "'");
+      continue;
+    }
+    ++taken;
+    const auto &[tensors, pieces] = found->second;
+    check_equal(file, tensor, tensors);
+    for (const tensor_source &one : tensors)
+      known.insert(one.name);
+    if (tensors.empty()) {
+      put_values(into, tensor, values_of(file, tensor, pieces));
+      std::set<std::string> names;
+      for (const state_piece *piece : pieces)
+        if (names.insert(piece->tensor_name).second)
+          add_to(of_module, (names.size() == 1 ? "'" + tensor.name + "' from '" : "'") +
+                                piece->tensor_name + "'");
+      known.insert(names.begin(), names.end());
+      continue;
+    }
+    const tensor_source &from = tensors[0];
+    if (from.origin == name_origin::own) {
+      file.read(tensor, into.target);
+      continue;
+    }
+    put_values(into, tensor, values_of(file, tensor, from));
+    add_to(from.origin == name_origin::module ? of_module : of_copies,
+           "'" + tensor.name + "' from '" + from.name + "'" +
+               (from.is_transposed ? ", transposed" : ""));
+  }
+  for (size_t number = 0; number < parameters.size(); ++number)
+    if (sources.count(parameters[number].name) && !is_sound(into, number, parameters[number]))
+      add_to(unsound, "'" + parameters[number].name + "'");
+  if (!unsound.empty())
+    throw failure(exit_checkpoint, path + ": has numbers that are not finite in " + unsound);
+  if (!of_module.empty())
+    into.warn(path + ": by the names of the module: " + of_module);
+  if (!of_copies.empty())
+    into.warn(path + ": by the names of copies in the model's file: " + of_copies);
+  if (taken == 0)
+    throw failure(exit_checkpoint,
+                  path + ": has none of the model's parameters\n  try: names such as '" +
+                      (parameters.empty() ? "" : parameters.front().name) + "'");
+  if (!missing.empty())
+    into.warn(format_text("%s: has %zu of %zu parameters; initial values have %s", path.c_str(),
+                          taken, parameters.size(), missing.c_str()));
+  if (!parameters.empty())
+    warn_of_conversions(into, file, parameters.front().type);
+  if (const auto rounded = check_constants(file, into.prog); !rounded.empty())
+    into.warn(path + ": has constants of the model with fewer digits, which were not compared: " +
+              first_of(rounded));
+  warn_of_unknown(into, path, unknown_tensors(file, into.prog, std::move(known)));
+}
+
+namespace {
+
+// A state as the file has it, in the layout of the program; empty: it has none.
+std::vector<char> state_in(weights &file, const program &program, const tensor_view &state) {
+  const auto [slot, parameter] = state_name_of(state.name);
+  const auto name_of = [&](const std::string &tensor, bool is_transposed = false) {
+    return "state." + tensor + "." + slot_in_module(slot, is_transposed);
+  };
+  if (file.find(name_of(parameter)))
+    return values_in(file, name_of(parameter), state, state.shape);
+  for (int64_t i = 0; i < program.module_tensor_count; ++i) {
+    const export_initializer &entry = program.module_tensors[i];
+    const std::string name = name_of(entry.onnx_name, entry.transposed);
+    if (entry.parameter_name == parameter && file.find(name)) {
+      const bool is_turned = entry.transposed && state.shape.size() == 2;
+      return values_of(file, state, {name, name_origin::module, is_turned});
+    }
+  }
+  std::vector<const state_piece *> pieces;
+  for (int64_t i = 0; i < program.state_piece_count; ++i)
+    if (const state_piece &piece = program.state_pieces[i]; piece.parameter_name == parameter) {
+      if (!file.find(name_of(piece.tensor_name)))
+        return {};
+      pieces.push_back(&piece);
+    }
+  return pieces.empty() ? std::vector<char>()
+                        : values_of(file, state, pieces,
+                                    [&](const std::string &tensor) { return name_of(tensor); });
+}
+
+} // namespace
+
+int64_t read_optimizer_state(const program &program, const std::vector<tensor_view> &states,
+                             const std::string &path) {
+  weights file(path);
+  std::vector<std::vector<char>> values; // all of them before the first is taken
+  for (const tensor_view &state : states) {
+    values.push_back(state_in(file, program, state));
+    if (values.back().empty() && state.bytes > 0)
+      throw failure(exit_checkpoint,
+                    path + ": has nothing of the state '" + state.name +
+                        "'\n  try: what export --optimizer-state writes, of the same optimizer");
+  }
+  for (size_t i = 0; i < states.size(); ++i)
+    memcpy(states[i].data, values[i].data(), values[i].size());
+  const std::string counter = ".step";
+  for (const auto &[name, tensor] : file.tensors())
+    if (name.ends_with(counter) && tensor.type == "F32" && tensor.bytes == sizeof(float)) {
+      float updates = 0;
+      memcpy(&updates, file.bytes_of(name).data(), sizeof updates);
+      return static_cast<int64_t>(updates);
+    }
+  return 0;
+}
+
+} // namespace trainc
