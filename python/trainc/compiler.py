@@ -46,8 +46,8 @@ def compile(path, *, loss=None, optimizer=None, dims=None, output=None, model=No
     return Model(library_of(path, loss=loss, optimizer=optimizer, dims=dims, output=output, **options), **(model or {}))
 
 
-def library_of(path, *, loss=None, optimizer=None, dims=None, output=None, **options):
-    """As `compile`; returns the output folder."""
+def library_of(path, *, loss=None, optimizer=None, dims=None, output=None, is_temporary=False, **options):
+    """As `compile`; returns the output folder. Of a temporary file the content says all, and not what lies beside it."""
     program, path = find_program(), os.path.abspath(path)
     arguments = [path, "--library", "--quiet", *_words(loss=loss, optimizer=optimizer, **options)]
     for name, size in (dims or {}).items():
@@ -55,7 +55,7 @@ def library_of(path, *, loss=None, optimizer=None, dims=None, output=None, **opt
     if output is not None:
         _run([program, *arguments, "-o", os.fspath(output)])
         return os.fspath(output)
-    return _cached(program, path, arguments)
+    return _cached(program, path, arguments, is_temporary)
 
 
 def _words(**options):
@@ -84,7 +84,7 @@ def _digest_of(path):
     return digest.hexdigest()
 
 
-def _cached(program, path, arguments):
+def _cached(program, path, arguments, is_temporary):
     """Entries are named after the options and the content of the model; what else trainc read stands beside with its
     digest. One that is not whole has no such list."""
     cache = Path(os.environ.get("TRAINC_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trainc")
@@ -100,8 +100,7 @@ def _cached(program, path, arguments):
     with tempfile.TemporaryDirectory(dir=cache, prefix=".writing-") as work:
         depfile = os.path.join(work, "inputs.d")
         _run([program, *arguments, "-o", os.path.join(work, "out"), "--depfile", depfile])
-        read = [name for name in _read_depfile(depfile) if os.path.isfile(name) and os.path.samefile(os.path.dirname(name) or ".",
-                                                                                                     os.path.dirname(path))]
+        read = [] if is_temporary else _read_of_model(depfile, path)
         (Path(work) / "inputs.json").write_text(json.dumps({name: _digest_of(name) for name in read}))
         shutil.rmtree(folder, ignore_errors=True)
         try:
@@ -113,8 +112,9 @@ def _cached(program, path, arguments):
     return str(folder / "out")
 
 
-def _read_depfile(path):
-    """The names after the colon; a space in one is written `\\ `."""
-    text = Path(path).read_text().replace("\\\n", " ")
-    rule = text.split("\n", 1)[0].replace("\\ ", "\0")
-    return [name.replace("\0", " ").replace("$$", "$").replace("\\#", "#") for name in rule.split(": ", 1)[1].split()]
+def _read_of_model(depfile, path):
+    """Files in the model's folder that a depfile names after the colon; a space in one is written `\\ `."""
+    rule = Path(depfile).read_text().replace("\\\n", " ").split("\n", 1)[0].replace("\\ ", "\0")
+    names = [name.replace("\0", " ").replace("$$", "$").replace("\\#", "#") for name in rule.split(": ", 1)[1].split()]
+    folder = os.path.dirname(path)
+    return [name for name in names if os.path.isfile(name) and os.path.dirname(os.path.abspath(name)) == folder]

@@ -11,6 +11,7 @@ what torch.onnx.export needs (onnxscript). This file can be copied beside a scri
 """
 import contextlib
 import json
+import os
 import warnings
 
 import torch
@@ -37,15 +38,38 @@ def export(module, args, path, *, kwargs=None, dynamic=True, input_names=None, o
     """
     args = (args,) if isinstance(args, torch.Tensor) else tuple(args)
     kwargs = dict(kwargs or {})
+    program = _program_of(module, args, kwargs, dynamic, input_names, output_names, options)
+    if check:
+        _check_outputs(module, args, kwargs, program)
+    program.save(path, external_data=_bytes_of(module) > 1 << 30)
+    return program
+
+
+def export_without_values(module, args, path, *, kwargs=None):
+    """As `export`, of the example's sizes. Parameters are zeros, in a sparse file beside: the file says what is computed,
+    and is the same whatever they are."""
+    import onnx_ir
+    program = _program_of(module, tuple(args), dict(kwargs or {}), False, None, None, {})
+    parameters = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+    zeros, offset = os.path.basename(path) + ".zeros", 0
+    for name, value in program.model.graph.initializers.items():
+        tensor = value.const_value
+        if name in parameters:
+            value.const_value = onnx_ir.ExternalTensor(zeros, offset, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name,
+                                                       base_dir=os.path.dirname(path))
+            offset += -(-tensor.nbytes // 64) * 64
+    with open(os.path.join(os.path.dirname(path), zeros), "wb") as file:
+        file.truncate(offset)
+    onnx_ir.save(program.model, path)
+
+
+def _program_of(module, args, kwargs, dynamic, input_names, output_names, options):
     with _modes_kept(module):
         if not module.training:
             module.train()
         program = _exported(module, args, kwargs, dynamic, input_names, output_names, options)
         _check_parameters(module, program)
         program.model.metadata_props[METADATA_KEY] = json.dumps(_record_of(module))
-    if check:
-        _check_outputs(module, args, kwargs, program)
-    program.save(path, external_data=_bytes_of(module) > 1 << 30)
     return program
 
 
