@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""trainc.compile and trainc.Model: arrays in and out, the same bits by every way, errors."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+import trainc
+
+TREE = Path(__file__).resolve().parents[2]
+MODELS = TREE / "tests" / "models"
+DATA = MODELS / "data"
+X, TARGETS = numpy.load(DATA / "x.npy"), numpy.load(DATA / "targets.npy")
+
+
+def batch(number):
+    return {"x": X[8 * number:8 * number + 8], "labels": TARGETS[8 * number:8 * number + 8]}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("TRAINC_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def mlp(**model):
+    return trainc.compile(MODELS / "mlp_gelu_dynamo20.onnx", loss="mse", dims={"batch": 8}, model=model)
+
+
+def test_losses_are_pytorchs():
+    expected = __import__("json").loads((MODELS / "expected" / "mlp_gelu_dynamo20.json").read_text())
+    with mlp() as model:
+        losses = [model.step(batch(i), learning_rate=1e-3, weight_decay=0.01) for i in range(8)]
+    assert losses == pytest.approx(expected["runs"]["adamw"]["f64"]["losses"][:8], rel=1e-5)
+
+
+def test_parameters_read_and_write():
+    with mlp() as model:
+        weight = model.parameters["first.weight"]
+        weight[0, 0] = 7
+        assert model.parameters["first.weight"][0, 0] == 7
+        model.parameters["first.weight"] = numpy.zeros((33, 12))  # float64 is converted
+        assert not weight.any()
+        flat = model.parameters.flat()
+        model.step(batch(0))
+        assert (model.parameters.flat() != flat).any()
+        model.parameters.set_flat(flat)
+        assert not model.parameters["first.weight"].any()
+        assert list(model.parameters) == ["first.weight", "first.bias", "second.weight", "second.bias"]
+
+
+def test_gradients_are_those_of_the_mean():
+    with mlp() as one, mlp(micro_batches=2) as two:
+        one.forward_backward(batch(0))
+        two.forward_backward(batch(0))
+        with pytest.raises(trainc.ModelError, match="last micro-batch"):
+            two.gradients["first.bias"]
+        two.forward_backward(batch(0))
+        assert numpy.array_equal(one.gradients["first.bias"], two.gradients["first.bias"])
+        difference = one.parameters["first.bias"].copy()
+        one.update(learning_rate=0.1)
+        assert numpy.array_equal(numpy.sign(difference - one.parameters["first.bias"]), numpy.sign(two.gradients["first.bias"]))
+
+
+def test_checkpoints_and_exports(tmp_path):
+    with mlp() as model:
+        for i in range(3):
+            model.step(batch(i))
+        model.save(tmp_path)
+        model.export(tmp_path / "trained.onnx")
+        expected = model.step(batch(3))
+    with mlp() as model:
+        model.load(tmp_path)
+        assert model.step(batch(3)) == expected
+    assert (tmp_path / "trained.onnx").stat().st_size > 1000
+
+
+def test_evaluate_and_predict():
+    with mlp(forward_only=True) as model:
+        outputs = model.predict({"x": X[:8]})["prediction"]
+        loss = model.evaluate(batch(0))
+        assert loss == pytest.approx(numpy.mean((outputs - TARGETS[:8])**2), rel=1e-5)
+        assert model.metric("mean_squared_error") == pytest.approx(loss, rel=1e-6)
+        with pytest.raises(trainc.ModelError, match="forward pass alone"):
+            model.step(batch(0))
+
+
+@pytest.mark.parametrize("wrong, message", [
+    ({"x": X[:7], "labels": TARGETS[:8]}, "expected shape"),
+    ({"x": X[:8]}, "missing: labels"),
+    ({"x": X[:8], "labels": TARGETS[:8], "z": X}, "unknown: z"),
+    ({"x": X[:8].astype(complex), "labels": TARGETS[:8]}, "expected float32"),
+])
+def test_wrong_batches(wrong, message):
+    with mlp() as model, pytest.raises(trainc.ModelError, match=message):
+        model.step(wrong)
+
+
+def test_wrong_settings_and_models():
+    with mlp() as model, pytest.raises(trainc.ModelError, match="weight_decay"):
+        model.step(batch(0), momentum=1)
+    with pytest.raises(trainc.CompileError, match="batch=SIZE"):
+        trainc.compile(MODELS / "mlp_gelu_dynamo20.onnx", loss="mse")
+    with pytest.raises(trainc.CompileError, match="unknown option"):
+        trainc.compile(MODELS / "mlp_gelu_dynamo20.onnx", no_such_option=1)
+
+
+def test_the_cache_sees_changes(tmp_path):
+    model = tmp_path / "net.onnx"
+    model.write_bytes((MODELS / "mlp_gelu_dynamo20.onnx").read_bytes())
+    folders = [Path(trainc.compiler.library_of(model, loss="mse", dims={"batch": 8})) for _ in range(2)]
+    assert folders[0] == folders[1]
+    other = Path(trainc.compiler.library_of(model, loss="l1", dims={"batch": 8}))
+    model.write_bytes((MODELS / "mlp_gelu_script17.onnx").read_bytes())
+    assert len({folders[0], other, Path(trainc.compiler.library_of(model, loss="mse", dims={"batch": 8}))}) == 3
+
+
+def test_the_command_line():
+    done = subprocess.run([sys.executable, "-m", "trainc", "--version"], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": str(TREE / "python")})
+    assert done.stdout.startswith("trainc ")

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""trainc.torch.TrainStep beside the same PyTorch loop: losses of 20 steps, and what sync() leaves in the module."""
+import copy
+
+import pytest
+import torch
+import torchvision
+import transformers
+from torch import nn
+from trainc.torch import CompileError, TrainStep
+
+STEPS = 20
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("TRAINC_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    torch.manual_seed(0)
+
+
+class Logits(nn.Module):
+    """A transformers model by its logits, of token ids."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids):
+        return self.model(input_ids=input_ids, use_cache=False).logits
+
+
+class Pixels(Logits):
+
+    def forward(self, pixel_values):
+        return self.model(pixel_values=pixel_values).logits
+
+
+def image_model(make, size=32, **arguments):
+    return lambda: (make(num_classes=10, **arguments), torch.randn(4, 3, size, size), torch.randint(0, 10, (4,)))
+
+
+def language_model(config, make):
+    def build():
+        model = Logits(make(config))
+        return model, torch.randint(0, config.vocab_size, (2, 16)), torch.randint(0, config.vocab_size, (2, 16))
+    return build
+
+
+SMALL = {"vocab_size": 101, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+GPT2 = transformers.GPT2Config(vocab_size=101, n_positions=32, n_embd=32, n_layer=2, n_head=4, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0)
+BERT = transformers.BertConfig(**SMALL, max_position_embeddings=32, hidden_dropout_prob=0, attention_probs_dropout_prob=0)
+LLAMA = transformers.LlamaConfig(**SMALL, num_key_value_heads=2, max_position_embeddings=32)
+QWEN = transformers.Qwen2Config(**SMALL, num_key_value_heads=2, max_position_embeddings=32)
+OPT = transformers.OPTConfig(vocab_size=101, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=64, word_embed_proj_dim=32,
+                             max_position_embeddings=32, dropout=0, attention_dropout=0)
+DISTILBERT = transformers.DistilBertConfig(vocab_size=101, dim=32, n_layers=2, n_heads=4, hidden_dim=64, dropout=0, attention_dropout=0,
+                                           max_position_embeddings=32)
+VIT = transformers.ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8,
+                             hidden_dropout_prob=0, attention_probs_dropout_prob=0, num_labels=10)
+
+
+class Recurrent(nn.Module):
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.cell, self.head = nn.Embedding(50, 16), nn.LSTM(16, 24, batch_first=True), nn.Linear(24, 50)
+        self.table.weight.requires_grad = False  # frozen
+
+    def forward(self, ids):
+        return self.head(self.cell(self.table(ids))[0])
+
+
+def mostly_frozen():
+    model = torchvision.models.resnet18(num_classes=10)
+    for name, part in model.named_children():
+        if name not in ("layer4", "fc"):
+            part.requires_grad_(False)
+            part.eval()
+    return model, torch.randn(4, 3, 32, 32), torch.randint(0, 10, (4,))
+
+
+CASES = {
+    "resnet18": image_model(torchvision.models.resnet18),
+    "resnet18_mostly_frozen": mostly_frozen,
+    "mobilenet_v2": image_model(torchvision.models.mobilenet_v2, dropout=0),
+    "squeezenet1_1": image_model(torchvision.models.squeezenet1_1, size=64, dropout=0),
+    "shufflenet": image_model(torchvision.models.shufflenet_v2_x0_5),
+    "mnasnet0_5": image_model(torchvision.models.mnasnet0_5, size=64, dropout=0),
+    "regnet": image_model(torchvision.models.regnet_y_400mf),
+    "gpt2": language_model(GPT2, transformers.GPT2LMHeadModel),
+    "bert": language_model(BERT, transformers.BertForMaskedLM),
+    "llama": language_model(LLAMA, transformers.LlamaForCausalLM),
+    "qwen2": language_model(QWEN, transformers.Qwen2ForCausalLM),
+    "opt": language_model(OPT, transformers.OPTForCausalLM),
+    "distilbert": language_model(DISTILBERT, transformers.DistilBertForMaskedLM),
+    "vit": lambda: (Pixels(transformers.ViTForImageClassification(VIT)), torch.randn(4, 3, 32, 32), torch.randint(0, 10, (4,))),
+    "lstm_frozen_embedding": lambda: (Recurrent(), torch.randint(0, 50, (4, 12)), torch.randint(0, 50, (4, 12))),
+}
+
+
+def torch_step(module, optimizer, x, y):
+    optimizer.zero_grad()
+    logits = module(x)
+    loss = nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), y.reshape(-1))
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def batches(x, y, count):
+    for i in range(count):
+        yield (x.roll(i, 0) + 0.01 * i, y.roll(i, 0)) if x.is_floating_point() else ((x + i) % int(x.max() + 1), y.roll(i, -1))
+
+
+def adamw(module):
+    return torch.optim.AdamW([p for p in module.parameters() if p.requires_grad], lr=1e-4, weight_decay=0.1)
+
+
+def relative(one, other):
+    return max(abs(a - b) / abs(b) for a, b in zip(one, other))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_beside_pytorch(name, record_property):
+    module, x, y = CASES[name]()
+    if not name.endswith("mostly_frozen"):
+        module.train()
+    beside, double = copy.deepcopy(module), copy.deepcopy(module).double()
+    optimizer = adamw(module)
+    step = TrainStep(module, nn.CrossEntropyLoss(), optimizer, example=(x, y))
+    ours = [step(*batch) for batch in batches(x, y, STEPS)]
+    of_torch = adamw(beside)
+    theirs = [torch_step(beside, of_torch, *batch) for batch in batches(x, y, STEPS)]
+    of_double = adamw(double)
+    exact = [torch_step(double, of_double, a.double() if a.is_floating_point() else a, b) for a, b in batches(x, y, STEPS)]
+    own_error = relative(theirs, exact)  # f32's
+    print(f"{name}: {relative(ours, exact):.2e}, PyTorch's own {own_error:.2e}")
+    assert relative(ours, exact) < max(2e-5, 4 * own_error)
+
+    step.sync()
+    for key, value in module.state_dict().items():
+        if "num_batches" in key:
+            assert torch.equal(value, beside.state_dict()[key]), key
+    after = [torch_step(module, optimizer, *batch) for batch in batches(x, y, 5)]
+    after_theirs = [torch_step(beside, of_torch, *batch) for batch in batches(x, y, 5)]
+    assert relative(after, after_theirs) < max(1e-4, 8 * own_error)
+    step.load()
+    assert step(x, y) == pytest.approx(torch_step(module, optimizer, x, y), rel=max(1e-4, 8 * own_error))
+
+
+def test_micro_batches_and_evaluate():
+    module = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
+    beside, x, y = copy.deepcopy(module), torch.randn(8, 6), torch.randn(8, 3)
+    step = TrainStep(module, nn.HuberLoss(delta=0.7), "sgd", example=(x[:4], y[:4]), micro_batches=2, momentum=0.9, learning_rate=0.1)
+    optimizer = torch.optim.SGD(beside.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(5):
+        step.accumulate(x[:4], y[:4])
+        loss = step(x[4:], y[4:])
+        optimizer.zero_grad()
+        expected = nn.functional.huber_loss(beside(x), y, delta=0.7)
+        expected.backward()
+        optimizer.step()
+        assert loss == pytest.approx(expected.item(), rel=1e-5)
+    expected = nn.functional.huber_loss(beside(x[:4]), y[:4], delta=0.7).item()
+    assert step.evaluate(x[:4], y[:4]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_tied_weights_stay_tied():
+    model = transformers.GPT2LMHeadModel(GPT2)
+    module, x, y = Logits(model), torch.randint(0, 101, (2, 16)), torch.randint(0, 101, (2, 16))
+    step = TrainStep(module, "cross_entropy", example=(x, y))
+    step(x, y, learning_rate=1e-2)
+    step.sync()
+    assert model.lm_head.weight is model.transformer.wte.weight
+    assert sum(name.endswith(("lm_head.weight", "wte.weight")) for name in step.model.parameters) == 1
+
+
+def test_attention_dropout_trains():
+    config = copy.deepcopy(GPT2)
+    config.attn_pdrop = 0.5
+    module, x, y = Logits(transformers.GPT2LMHeadModel(config)), torch.randint(0, 101, (2, 16)), torch.randint(0, 101, (2, 16))
+    module.train()
+    step = TrainStep(module, "cross_entropy", example=(x, y), learning_rate=0.0)
+    losses = {step(x, y) for _ in range(4)}
+    assert len(losses) == 4  # other numbers are dropped each time
+    assert step.evaluate(x, y) == step.evaluate(x, y)
+
+
+def test_the_same_shapes_are_compiled_once(monkeypatch):
+    import trainc.compiler
+    runs = []
+    monkeypatch.setattr(trainc.compiler, "_run", lambda command, run=trainc.compiler._run: (runs.append(command), run(command)))
+    for seed in (1, 2):  # other parameters, the same module
+        torch.manual_seed(seed)
+        TrainStep(nn.Linear(5, 3), "mse", example=(torch.randn(2, 5), torch.randn(2, 3)))
+    assert len(runs) == 1
+
+
+def test_what_cannot_be_compiled():
+    with pytest.raises(CompileError, match="TripletMarginLoss"):
+        TrainStep(nn.Linear(5, 3), nn.TripletMarginLoss(), example=(torch.randn(2, 5), torch.randn(2, 3)))
