@@ -13,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <unistd.h>
 
 using namespace trainc;
 
@@ -55,6 +56,19 @@ instance_options options_of(const trainc_model_options *given) {
   return options;
 }
 
+// The process whose threads have computed: those of a team are not there in one that it forks, and
+// libgomp would wait for them for ever.
+std::atomic<pid_t> computes = 0;
+
+void check_process(int threads) {
+  pid_t before = 0;
+  const pid_t own = getpid();
+  if (threads > 1 && !computes.compare_exchange_strong(before, own) && before != own)
+    throw failure(exit_machine, "this process was forked after a model computed with several "
+                                "threads, which it does not have\n  try: instances of one thread; "
+                                "or the first step of any after the fork");
+}
+
 // A call that changes an instance, or reads what others change.
 template <typename Work> int call(trainc_model *model, const Work &work) noexcept {
   if (!model)
@@ -67,6 +81,7 @@ template <typename Work> int call(trainc_model *model, const Work &work) noexcep
       model->message.clear();
       const own_team team(model->own->threads());
       model->own->begin_call();
+      check_process(model->own->threads());
       work(*model->own);
       model->message = model->own->warning();
     } catch (const std::exception &error) {
@@ -149,6 +164,7 @@ int trainc_model_create(const trainc_model_options *options, trainc_model **inst
   try {
     const instance_options asked = options_of(options);
     const own_team team(0);
+    check_process(asked.threads > 0 ? asked.threads : own_team::current_threads());
     model->own.emplace(trainer_program, asked);
   } catch (const std::exception &error) {
     const failure known = as_failure(error);

@@ -85,7 +85,7 @@ CASES = {
     "mobilenet_v2": image_model(torchvision.models.mobilenet_v2, dropout=0),
     "squeezenet1_1": image_model(torchvision.models.squeezenet1_1, size=64, dropout=0),
     "shufflenet": image_model(torchvision.models.shufflenet_v2_x0_5),
-    "mnasnet0_5": image_model(torchvision.models.mnasnet0_5, size=64, dropout=0),
+    "alexnet": image_model(torchvision.models.alexnet, size=64, dropout=0),
     "regnet": image_model(torchvision.models.regnet_y_400mf),
     "gpt2": language_model(GPT2, transformers.GPT2LMHeadModel),
     "bert": language_model(BERT, transformers.BertForMaskedLM),

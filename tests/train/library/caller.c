@@ -4,7 +4,8 @@
 //
 //   caller LIBRARY NAME ACTION...
 //     create=THREADS,SEED,MICRO_BATCHES   data:INPUT=FILE.npy   set:SETTING=VALUE   from=BATCH
-//     steps=N   evaluate=N   save=FOLDER   load=PATH   export=FILE   flat=FILE   expect=STATUS
+//     steps=N   time=N   evaluate=N   save=FOLDER   load=PATH   export=FILE   flat=FILE
+//     expect=STATUS
 //
 // Steps take batches of the files in their order and print the loss and the gradient's norm of
 // each. After expect the next action has to fail with that status, whose message is printed.
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void *library;
 static const char *name;
@@ -106,6 +108,27 @@ static void take_steps(long count) {
   }
 }
 
+// The median time of a step, batches set, in milliseconds.
+static int compare(const void *one, const void *other) {
+  const double a = *(const double *)one, b = *(const double *)other;
+  return (a > b) - (a < b);
+}
+static void take_time(long count) {
+  double *taken = malloc((size_t)count * sizeof *taken);
+  for (long i = 0; i < count; ++i) {
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    set_batch();
+    check(CALL(step)(model, NULL));
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    taken[i] =
+        1e3 * (double)(end.tv_sec - begin.tv_sec) + 1e-6 * (double)(end.tv_nsec - begin.tv_nsec);
+  }
+  qsort(taken, (size_t)count, sizeof *taken, compare);
+  printf("median %.6g\n", taken[count / 2]);
+  free(taken);
+}
+
 static void evaluate(long count) {
   for (long i = 0; i < count; ++i) {
     double loss;
@@ -162,6 +185,8 @@ static void act(char *action) {
     batch = atol(value);
   else if (strcmp(action, "steps") == 0)
     take_steps(atol(value));
+  else if (strcmp(action, "time") == 0)
+    take_time(atol(value));
   else if (strcmp(action, "evaluate") == 0)
     evaluate(atol(value));
   else if (strcmp(action, "save") == 0)
