@@ -67,7 +67,11 @@ struct element_block {
 };
 
 // This file is built without fused multiplications: the bits are those of any machine.
+#if defined(__SANITIZE_THREAD__) // which is not there yet when a library chooses its clones
+#define FOR_WIDE_VECTORS
+#else
 #define FOR_WIDE_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#endif
 
 FOR_WIDE_VECTORS void find_bins(element_block &block) {
   for (int64_t i = 0; i < block_elements; ++i) {
