@@ -5,12 +5,12 @@
 // contiguous elements or ones of a constant stride, and a window of 3 x 3 costs six steps, not
 // nine. Columns that lie outside hold what changes nothing.
 #include "runtime/kernels/pool.h"
+#include "runtime/cpu/thread_memory.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 namespace trainc {
 
@@ -121,8 +121,9 @@ template <typename Work> void for_each_result_row(const pool_windows &windows, W
 template <typename T, typename Join>
 void join_windows(const pool_windows &windows, const T *x, T *y, T nothing, Join join) {
   const row_of_windows row(windows);
-  std::vector<T> columns(static_cast<size_t>(row.columns()), nothing);
-  T *inside = columns.data() + row.first();
+  T *columns = thread_memory<T>(static_cast<size_t>(row.columns()));
+  std::fill_n(columns, row.columns(), nothing);
+  T *inside = columns + row.first();
   for_each_result_row(windows, [&](int64_t a, int64_t b, int64_t begin) {
     std::fill_n(inside, row.count(), nothing);
     row.for_each_row(a, b, [&](int64_t from) {
@@ -131,7 +132,7 @@ void join_windows(const pool_windows &windows, const T *x, T *y, T nothing, Join
       for (int64_t c = 0; c < row.count(); ++c)
         inside[c] = join(inside[c], elements[c]);
     });
-    join_columns(row, columns.data(), y + begin, join);
+    join_columns(row, columns, y + begin, join);
   });
 }
 
@@ -140,15 +141,19 @@ void join_windows(const pool_windows &windows, const T *x, T *y, T nothing, Join
 template <typename T, typename Place> class largest_places {
 public:
   explicit largest_places(const pool_windows &windows)
-      : row_(windows), values_(static_cast<size_t>(row_.columns()), lowest),
-        rows_(static_cast<size_t>(row_.columns()), nowhere),
-        best_(static_cast<size_t>(row_.points())), best_rows_(best_.size()), places_(best_.size()) {
+      : row_(windows),
+        values_(thread_memory<T>(static_cast<size_t>(row_.columns() + row_.points()))),
+        rows_(thread_memory<Place>(static_cast<size_t>(row_.columns() + 2 * row_.points()))),
+        best_(values_ + row_.columns()), best_rows_(rows_ + row_.columns()),
+        places_(best_rows_ + row_.points()) {
+    std::fill_n(values_, row_.columns(), lowest);
+    std::fill_n(rows_, row_.columns(), nowhere);
   }
 
   // Places in the plane of x.
   const Place *find(const T *x, int64_t a, int64_t b) {
-    T *values = values_.data() + row_.first();
-    Place *rows = rows_.data() + row_.first();
+    T *values = values_ + row_.first();
+    Place *rows = rows_ + row_.first();
     std::fill_n(values, row_.count(), lowest);
     std::fill_n(rows, row_.count(), nowhere);
     row_.for_each_row(a, b, [&](int64_t from) {
@@ -163,7 +168,7 @@ public:
       }
     });
     with_stride(row_.stride(), [&](auto stride) { choose(stride); });
-    return places_.data();
+    return places_;
   }
 
 private:
@@ -171,17 +176,17 @@ private:
   static constexpr Place nowhere = std::numeric_limits<Place>::max(); // after all rows
 
   template <typename Stride> void choose(Stride stride) {
-    T *best = best_.data();
-    Place *best_rows = best_rows_.data(), *places = places_.data();
+    T *best = best_;
+    Place *best_rows = best_rows_, *places = places_;
     for (int64_t p = 0; p < row_.points(); ++p) {
-      best[p] = values_[static_cast<size_t>(p * stride)];
-      best_rows[p] = rows_[static_cast<size_t>(p * stride)];
+      best[p] = values_[p * stride];
+      best_rows[p] = rows_[p * stride];
       places[p] = static_cast<Place>(p * stride);
     }
     for (int64_t tap = 1; tap < row_.taps(); ++tap) {
       const int64_t ahead = tap * row_.step();
-      const T *values = values_.data() + ahead;
-      const Place *rows = rows_.data() + ahead;
+      const T *values = values_ + ahead;
+      const Place *rows = rows_ + ahead;
 #pragma omp simd
       for (int64_t p = 0; p < row_.points(); ++p) {
         const T value = values[p * stride];
@@ -201,10 +206,11 @@ private:
   }
 
   row_of_windows row_;
-  std::vector<T> values_;   // of each column
-  std::vector<Place> rows_; // of each column
-  std::vector<T> best_;     // of each window
-  std::vector<Place> best_rows_, places_;
+  // Of the thread: of each column, then of each window.
+  T *values_;
+  Place *rows_;
+  T *best_;
+  Place *best_rows_, *places_;
 };
 
 // Calls work(places of the row's windows, where it begins in its plane) for the rows of a plane of
@@ -263,20 +269,20 @@ template <typename T> void add_windows(const pool_windows &windows, const T *x, 
 template <typename T> void spread_windows(const pool_windows &windows, const T *dy, T *dx) {
   for_each_plane(windows, [&](int64_t plane) {
     const row_of_windows row(windows);
-    std::vector<T> columns(static_cast<size_t>(row.columns()));
+    T *columns = thread_memory<T>(static_cast<size_t>(row.columns()));
     T *to = dx + plane * windows.input.count();
     std::memset(to, 0, static_cast<size_t>(windows.input.count()) * sizeof(T));
     for_each_result_row(windows, [&](int64_t a, int64_t b, int64_t begin) {
       const T *from = dy + plane * windows.result.count() + begin;
-      std::fill(columns.begin(), columns.end(), T(0));
+      std::fill_n(columns, row.columns(), T(0));
       for (int64_t tap = 0; tap < row.taps(); ++tap)
         with_stride(row.stride(), [&](auto stride) {
-          T *sums = columns.data() + tap * row.step();
+          T *sums = columns + tap * row.step();
 #pragma omp simd
           for (int64_t p = 0; p < row.points(); ++p)
             sums[p * stride] += from[p];
         });
-      const T *inside = columns.data() + row.first();
+      const T *inside = columns + row.first();
       row.for_each_row(a, b, [&](int64_t met) {
         T *elements = to + met;
 #pragma omp simd
