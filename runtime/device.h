@@ -48,8 +48,8 @@ public:
   // `computes` is false for commands that only copy parameters; then no device is
   // chosen and none has to be there. `host`: null in a trainer. Collective. Throws `failure`
   // (exit_machine): no device, driver too old, more ranks on this host than devices.
-  device(const program &program, const trainer_options &options, communicator &ranks,
-         bool computes, const host_program *host = nullptr);
+  device(const program &program, const trainer_options &options, communicator &ranks, bool computes,
+         const host_program *host = nullptr);
   ~device() override;
   device(const device &) = delete;
   device &operator=(const device &) = delete;

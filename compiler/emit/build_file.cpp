@@ -9,7 +9,8 @@
 using namespace trainc;
 
 llvm::ArrayRef<llvm::StringRef> trainc::filesWithoutLoops() {
-  static const llvm::StringRef files[] = {"constants.cpp", "library.cpp", "step.cpp", "trainer.cpp"};
+  static const llvm::StringRef files[] = {"constants.cpp", "library.cpp", "step.cpp",
+                                          "trainer.cpp"};
   return files;
 }
 

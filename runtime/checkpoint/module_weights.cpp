@@ -354,9 +354,10 @@ namespace {
 
 // A state as the file has it, in the layout of the program; empty: it has none.
 std::vector<char> state_in(weights &file, const program &program, const tensor_view &state) {
-  const auto [slot, parameter] = state_name_of(state.name);
+  const state_name own = state_name_of(state.name);
+  const std::string &parameter = own.parameter;
   const auto name_of = [&](const std::string &tensor, bool is_transposed = false) {
-    return "state." + tensor + "." + slot_in_module(slot, is_transposed);
+    return "state." + tensor + "." + slot_in_module(own.slot, is_transposed);
   };
   if (file.find(name_of(parameter)))
     return values_in(file, name_of(parameter), state, state.shape);

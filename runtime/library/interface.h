@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A trained model as a library: plain C, for any program. The caller has the loop, the data and the
- * learning rate; an instance has the parameters, the gradients, the optimizer's state and the memory
- * of a step. A step gives the trainer's bits and allocates nothing.
+ * learning rate; an instance has the parameters, the gradients, the optimizer's state and the
+ * memory of a step. A step gives the trainer's bits and allocates nothing.
  *
  *   trainc_model *model;
  *   if (trainc_model_create(NULL, &model) != TRAINC_MODEL_OK)
@@ -51,17 +51,17 @@ enum {
 
 /* Zeros stand for the defaults. */
 typedef struct {
-  size_t size;            /* sizeof(trainc_model_options) */
-  int threads;            /* 0: OMP_NUM_THREADS, else one for each core */
-  int forward_only;       /* not 0: for evaluate alone; no memory for gradients and states */
-  uint64_t seed;          /* of the numbers that the model draws, as for dropout */
-  int64_t micro_batches;  /* calls of forward_backward for each update; 0: 1 */
-  int mean_per_batch;     /* not 0: each micro-batch weighs the same, whatever labels count in it */
-  int no_files;           /* not 0: parameters begin as zeros, and no file is needed */
-  const char *folder;     /* of parameters.safetensors and export_template.onnx; null: that of the
-                             library (or of the program that it is linked into), or the one above */
-  void *memory;           /* for tensors, at a multiple of 64 bytes; null: the system's */
-  int64_t memory_bytes;   /* at least trainc_model_memory_bytes */
+  size_t size;           /* sizeof(trainc_model_options) */
+  int threads;           /* 0: OMP_NUM_THREADS, else one for each core */
+  int forward_only;      /* not 0: for evaluate alone; no memory for gradients and states */
+  uint64_t seed;         /* of the numbers that the model draws, as for dropout */
+  int64_t micro_batches; /* calls of forward_backward for each update; 0: 1 */
+  int mean_per_batch;    /* not 0: each micro-batch weighs the same, whatever labels count in it */
+  int no_files;          /* not 0: parameters begin as zeros, and no file is needed */
+  const char *folder;    /* of parameters.safetensors and export_template.onnx; null: that of the
+                            library (or of the program that it is linked into), or the one above */
+  void *memory;          /* for tensors, at a multiple of 64 bytes; null: the system's */
+  int64_t memory_bytes;  /* at least trainc_model_memory_bytes */
 } trainc_model_options;
 
 /* What `memory` must have, in bytes; -1 where the options are wrong. Null: the defaults. */
@@ -90,8 +90,8 @@ typedef enum {
 } trainc_model_kind;
 
 typedef struct {
-  const char *name;     /* as in the ONNX file */
-  const char *type;     /* as NumPy has it: "float32", "int64" */
+  const char *name; /* as in the ONNX file */
+  const char *type; /* as NumPy has it: "float32", "int64" */
   int rank;
   const int64_t *shape; /* row-major, no padding; inputs with the batch first */
   int64_t bytes;
@@ -158,8 +158,8 @@ TRAINC_MODEL_API int trainc_model_get(trainc_model *instance, const char *name, 
 
 /* Writes FOLDER/step-00000100, a checkpoint in the trainer's format, with states. */
 TRAINC_MODEL_API int trainc_model_save(trainc_model *instance, const char *folder);
-/* Loads a checkpoint, or the newest whole one of a folder of them or of a trainer's run: parameters,
- * states, the number of steps. */
+/* Loads a checkpoint, or the newest whole one of a folder of them or of a trainer's run:
+ * parameters, states, the number of steps. */
 TRAINC_MODEL_API int trainc_model_load(trainc_model *instance, const char *path);
 /* For PyTorch, as safetensors: the parameters and buffers by the names and in the layouts of the
  * module that was exported, and `state.NAME.exp_avg` of its optimizer. The first two write a file,
