@@ -9,7 +9,7 @@ namespace trainc {
 template <typename T>
 void compute_attention(const attention_shape &shape, bool masked_to_zero,
                        const attention_tensors<T> &tensors) {
-  attention_on_squares(shape, masked_to_zero, tensors);
+  attention_on_tiles(shape, masked_to_zero, tensors);
 }
 
 template <typename T>
@@ -19,9 +19,9 @@ void compute_attention_gradient(const attention_shape &shape,
                                 const attention_gradients<T> &gradients) {
   const attention_gradient_call<T> call = {shape, layouts, tensors, gradients};
   means_of_slopes(call);
-  gradient_on_squares(call);
+  gradient_on_tiles(call);
   if (gradients.dmask != nullptr)
-    mask_gradient_on_squares(call);
+    mask_gradient_on_tiles(call);
 }
 
 #define ATTENTION_OF(T)                                                                            \

@@ -18,8 +18,8 @@ template <typename T> struct attention_gradient_call {
 
 template <typename T> void means_of_slopes(const attention_gradient_call<T> &call);
 
-// Any type and any size of a head, on square tiles: dq, dk and dv.
-template <typename T> void gradient_on_squares(const attention_gradient_call<T> &call);
-template <typename T> void mask_gradient_on_squares(const attention_gradient_call<T> &call);
+// Any type and any size of a head, on tiles: dq, dk and dv.
+template <typename T> void gradient_on_tiles(const attention_gradient_call<T> &call);
+template <typename T> void mask_gradient_on_tiles(const attention_gradient_call<T> &call);
 
 } // namespace trainc

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of attention's gradient on square tiles share: the weights of a tile of queries
+// What the kernels of attention's gradient on tiles share: the weights of a tile of queries
 // and keys, and their slopes.
 #pragma once
 
 #include "runtime/cuda/attention/extents.h"
-#include "runtime/cuda/attention/square_tiles.h"
+#include "runtime/cuda/attention/tiles.h"
 
 namespace trainc {
 
@@ -38,27 +38,23 @@ template <typename T> struct gradient_head {
 
 // The weights of this thread's pairs of the tile from (query, key) on, and the gradients of their
 // scores.
-template <typename T>
-__device__ __forceinline__ void differentiate(const attention_sizes &sizes, attention_sum<T> scale,
-                                              const gradient_head<T> &head, int64_t query,
-                                              int64_t key, three_tiles<T> &tiles,
-                                              thread_sums<T> &weights, thread_sums<T> &slopes) {
-  using S = attention_sum<T>;
-  const tile_thread<T> thread;
+template <typename Tiles>
+__device__ __forceinline__ void
+differentiate(const attention_sizes &sizes, typename Tiles::sum scale,
+              const gradient_head<typename Tiles::element> &head, int64_t query, int64_t key,
+              three_tiles<Tiles> &tiles, thread_sums<Tiles> &weights, thread_sums<Tiles> &slopes) {
+  using S = typename Tiles::sum;
+  const Tiles thread;
+  for_each_sum<Tiles>([&](int r, int c) { weights[r][c] = slopes[r][c] = 0; });
+  add_scores<Tiles>(head.q, query, head.k, key, false, tiles, weights);
+  add_scores<Tiles>(head.dresult, query, head.v, key, false, tiles, slopes);
 #pragma unroll
-  for (int r = 0; r < 4; ++r)
-#pragma unroll
-    for (int c = 0; c < 4; ++c)
-      weights[r][c] = slopes[r][c] = 0;
-  add_scores(head.q, query, head.k, key, false, tiles, weights);
-  add_scores(head.dresult, query, head.v, key, false, tiles, slopes);
-#pragma unroll
-  for (int r = 0; r < 4; ++r) {
+  for (int r = 0; r < Tiles::thread_rows; ++r) {
     const int64_t i = query + thread.row(r);
     const S log_sum = i < sizes.queries ? head.log_sum[i] : S(0),
             mean = i < sizes.queries ? head.mean[i] : S(0);
 #pragma unroll
-    for (int c = 0; c < 4; ++c) {
+    for (int c = 0; c < Tiles::thread_columns; ++c) {
       const int64_t j = key + thread.score(c);
       S weight = 0;
       if (sees(sizes, i, j))
@@ -69,15 +65,13 @@ __device__ __forceinline__ void differentiate(const attention_sizes &sizes, atte
   }
 }
 
-// Puts them where all threads read them, as products of T do.
-template <typename T>
-__device__ inline void publish(const thread_sums<T> &numbers, square_tile<T> &tile) {
-  const tile_thread<T> thread;
-#pragma unroll
-  for (int r = 0; r < 4; ++r)
-#pragma unroll
-    for (int c = 0; c < 4; ++c)
-      tile.set(thread.row(r), thread.score(c), as_read<T>(numbers[r][c]));
+// Puts them where all threads read them, as products of the tensors' type do.
+template <typename Tiles>
+__device__ inline void publish(const thread_sums<Tiles> &numbers, typename Tiles::tile &tile) {
+  const Tiles thread;
+  for_each_sum<Tiles>([&](int r, int c) {
+    tile.set(thread.row(r), thread.score(c), as_read<typename Tiles::element>(numbers[r][c]));
+  });
 }
 
 // The last parameters of a kernel and what they are.

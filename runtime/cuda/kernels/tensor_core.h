@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A product of bf16 numbers by the tensor cores of a warp, summed in f32: 16 x 16 by 16 x 8, in the
+// fragments of PTX's mma.m16n8k16. The host compiler, which the stand-in uses, gets the same
+// meaning from what the lanes tell each other in shared memory.
+#pragma once
+
+#include "runtime/kernels/narrow_float.h"
+
+#include <cuda_runtime.h>
+
+namespace trainc {
+
+// Of the lane with g = lane / 4 and t = lane % 4, two numbers a register, the lower one first:
+//   left   rows g, g + 8, g, g + 8 at columns 2 t, 2 t, 2 t + 8, 2 t + 8
+//   right  rows 2 t and 2 t + 8 of column g
+//   sums   rows g, g, g + 8, g + 8 of columns 2 t, 2 t + 1, 2 t, 2 t + 1
+struct left_fragment {
+  uint32_t of[4];
+};
+struct right_fragment {
+  uint32_t of[2];
+};
+
+// What lanes tell each other where there are no tensor cores.
+struct warp_exchange {
+#if !defined(__CUDA_ARCH__)
+  left_fragment left[32];
+  right_fragment right[32];
+#endif
+};
+
+__device__ inline uint32_t pair_of(bfloat16 low, bfloat16 high) {
+  return low.bits | static_cast<uint32_t>(high.bits) << 16;
+}
+
+// sums += left right
+__device__ inline void multiply_add(const left_fragment &left, const right_fragment &right,
+                                    [[maybe_unused]] warp_exchange &exchange, float (&sums)[4]) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+               : "r"(left.of[0]), "r"(left.of[1]), "r"(left.of[2]), "r"(left.of[3]),
+                 "r"(right.of[0]), "r"(right.of[1]));
+#else
+  const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+  exchange.left[lane] = left;
+  exchange.right[lane] = right;
+  __syncwarp();
+  const auto number = [](uint32_t pair, int k) {
+    return static_cast<float>(
+        bfloat16::of_bits(static_cast<uint16_t>(k % 2 == 0 ? pair & 0xffff : pair >> 16)));
+  };
+  for (int i = 0; i < 4; ++i)
+    for (int k = 0; k < 16; ++k) {
+      const int of_t = k / 2 % 4, upper = k / 8;
+      const uint32_t a = exchange.left[4 * g + of_t].of[i / 2 + 2 * upper],
+                     b = exchange.right[4 * (2 * t + i % 2) + of_t].of[upper];
+      sums[i] += number(a, k) * number(b, k);
+    }
+  __syncwarp();
+#endif
+}
+
+} // namespace trainc
