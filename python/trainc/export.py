@@ -65,26 +65,8 @@ def export_without_values(module, args, path, *, kwargs=None):
     onnx_ir.save(program.model, path)
 
 
-@contextlib.contextmanager
-def _padding_without_gradients():
-    """An embedding's row of padding_idx has no gradient, which ONNX cannot say: such results are detached."""
-    forward = torch.nn.Embedding.forward
-
-    def forward_with_detached_padding(self, indices):
-        rows = forward(self, indices)
-        if self.padding_idx is None or not self.weight.requires_grad:
-            return rows
-        return torch.where((indices != self.padding_idx).unsqueeze(-1), rows, rows.detach())
-
-    torch.nn.Embedding.forward = forward_with_detached_padding
-    try:
-        yield
-    finally:
-        torch.nn.Embedding.forward = forward
-
-
 def _program_of(module, args, kwargs, dynamic, input_names, output_names, options):
-    with _modes_kept(module), _padding_without_gradients():
+    with _modes_kept(module):
         if not module.training:
             module.train()
         program = _exported(module, args, kwargs, dynamic, input_names, output_names, options)

@@ -87,6 +87,7 @@ public:
   nn::Tensor tensor(llvm::StringRef name) const override;
   nn::BatchNormMode batchNormMode() const override;
   bool stopsGradients() const override { return isDetach(*node.proto); }
+  std::optional<int64_t> paddingRow() const override { return paddingOf(*node.proto); }
   mlir::Value buffer(unsigned index) override;
   void replaceBuffer(unsigned index, mlir::Value value) override;
   std::vector<InputType> inputTypes() const;

@@ -57,6 +57,8 @@ public:
   virtual BatchNormMode batchNormMode() const = 0;
   /// True of an Identity that stands for a call of detach().
   virtual bool stopsGradients() const = 0;
+  /// Of a Gather that stands for an embedding: the row of its table that has no gradient.
+  virtual std::optional<int64_t> paddingRow() const = 0;
   /// What the nodes before made of the input in this training step, where it is an initializer that
   /// each step replaces (running statistics); else null.
   virtual mlir::Value buffer(unsigned index) = 0;

@@ -33,6 +33,16 @@ static bool isProgression(ArrayRef<int64_t> indices) {
   return true;
 }
 
+// Rows that were gathered, of which those of padding have no gradient.
+static Value withoutPadding(Builder &builder, Value rows, Value indices, int64_t padding) {
+  Value row = builder.constant(static_cast<double>(padding), indices.getType());
+  Value isPadding = builder.named("is_padding", builder.create<EqualOp>(indices, row));
+  const int64_t axes = tensorType(indices).getRank();
+  isPadding = builder.broadcast(isPadding, llvm::to_vector(llvm::seq<int64_t>(0, axes)),
+                                tensorType(rows).getShape());
+  return builder.select(isPadding, builder.create<DetachOp>(rows), rows);
+}
+
 static OnnxResults importGather(OnnxNode &node) {
   Builder &builder = node.builder();
   Value table = node.input(0), indices = node.input(1);
@@ -42,6 +52,7 @@ static OnnxResults importGather(OnnxNode &node) {
     return failure();
   int64_t rank = type.getRank(), axis = *found;
   int64_t rows = type.getDimSize(axis);
+  const std::optional<int64_t> padding = axis == 0 ? node.paddingRow() : std::nullopt;
   SmallVector<int64_t> shape(type.getShape().take_front(axis));
   llvm::append_range(shape, indexType.getShape());
   llvm::append_range(shape, type.getShape().drop_front(axis + 1));
@@ -52,7 +63,7 @@ static OnnxResults importGather(OnnxNode &node) {
                           llvm::Twine(rows));
       index = index < 0 ? index + rows : index;
     }
-    if (isProgression(*known))
+    if (isProgression(*known) && !(padding && llvm::is_contained(*known, *padding)))
       return SmallVector<Value>{builder.reshape(sliceAlong(builder, table, axis, *known), shape)};
     auto i64 = IntegerType::get(builder.op().getContext(), 64);
     indices = builder.constant(DenseElementsAttr::get(indexType.clone(i64), ArrayRef(*known)));
@@ -60,6 +71,8 @@ static OnnxResults importGather(OnnxNode &node) {
   // The indexed dimension first; then the index dimensions go back after the leading ones.
   Value rowsFirst = builder.transpose(table, moveToFront(rank, axis));
   Value gathered = builder.create<GatherOp>(rowsFirst, indices);
+  if (padding)
+    gathered = withoutPadding(builder, gathered, indices, *padding);
   int64_t count = indexType.getRank();
   SmallVector<int64_t> back = llvm::to_vector(llvm::seq(count, count + axis));
   llvm::append_range(back, llvm::seq<int64_t>(0, count));

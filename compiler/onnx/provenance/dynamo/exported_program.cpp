@@ -206,6 +206,19 @@ bool isDetach(const onnx::NodeProto &node) {
   return call && call->is("aten.detach");
 }
 
+std::optional<int64_t> paddingOf(const ProgramCall &call) {
+  int64_t row = -1; // embedding(table, indices, padding)
+  if (!call.is("aten.embedding") || call.arguments.size() < 3 ||
+      StringRef(call.arguments[2]).getAsInteger(10, row) || row < 0)
+    return std::nullopt;
+  return row;
+}
+
+std::optional<int64_t> paddingOf(const onnx::NodeProto &node) {
+  std::optional<ProgramCall> call = isOnnx(node, "Gather") ? readCall(node) : std::nullopt;
+  return call ? paddingOf(*call) : std::nullopt;
+}
+
 std::optional<std::string> moduleOf(const onnx::NodeProto &node) {
   std::vector<std::string> scopes =
       quotedStrings(metadata(node, kNodeMetadata, "pkg.torch.onnx.name_scopes"));

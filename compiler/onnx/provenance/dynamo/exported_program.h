@@ -102,6 +102,11 @@ constexpr char kSourcesKey[] = "pkg.onnxscript.optimizer.folded_from";
 /// An Identity that stands for detach(): the graph itself cannot say that no gradient passes.
 bool isDetach(const onnx::NodeProto &node);
 
+/// Of a Gather that stands for an embedding: the row of its table that PyTorch has no gradient of.
+std::optional<int64_t> paddingOf(const onnx::NodeProto &node);
+/// The same of a call that may be one of an embedding.
+std::optional<int64_t> paddingOf(const ProgramCall &call);
+
 /// The innermost module that a node was made in; nullopt where the file does not say.
 std::optional<std::string> moduleOf(const onnx::NodeProto &node);
 

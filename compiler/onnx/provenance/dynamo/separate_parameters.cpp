@@ -269,14 +269,10 @@ private:
     return isAbsent ? isNorm : isConstantOperand(call.arguments[index]);
   }
 
-  // embedding(table, indices, padding): that row's gradient is zero in PyTorch.
   void notePadding(const ProgramCall &call) {
-    std::string table = argument(call, 0);
-    int64_t row;
-    if (call.arguments.size() > 2 && !StringRef(call.arguments[2]).getAsInteger(10, row) &&
-        row >= 0)
-      separation.notes[table] = "PyTorch trains all its rows but " + std::to_string(row) +
-                                ", the padding; here that row is trained where inputs hold it";
+    if (std::optional<int64_t> row = paddingOf(call))
+      separation.notes[argument(call, 0)] =
+          "its row " + std::to_string(*row) + ", the padding, has no gradient";
   }
 
   OnnxWeight weightOf(const InitializerUse &use) const {
