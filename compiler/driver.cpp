@@ -413,7 +413,8 @@ private:
     if (header.empty() || headerOfCxx.empty() || forwards.empty())
       return report.error(ExitCode::internalError, Subject::ofProgram("trainc"),
                           "cannot read " + installation.includeFolder + "/runtime/library");
-    if (failed(output.writeText("source/" + name + ".h", header, report)) ||
+    if (failed(output.makeFolder("source/library", report)) ||
+        failed(output.writeText("source/library/" + name + ".h", header, report)) ||
         failed(output.writeText("source/library.cpp", forwards, report)) ||
         failed(output.writeText("source/library.cmake", libraryBuildText(name), report)))
       return failure();

@@ -23,7 +23,7 @@ for kind in "${kinds[@]}"; do
     cp $fixture/parameters.safetensors "$fixture-$kind/"
   done
   # shellcheck disable=SC2086
-  "${CC:-cc}" $flags -std=gnu11 -I gpt2_dynamo20/source -I cnn_script11/source -o "threads-$kind" \
+  "${CC:-cc}" $flags -std=gnu11 -I gpt2_dynamo20/source/library -I cnn_script11/source/library -o "threads-$kind" \
     "$tree/tests/train/library/threads.c" -L cnn_script11-$kind -lcnn_script11 -L gpt2_dynamo20-$kind -lgpt2_dynamo20 \
     -Wl,-rpath,"$PWD/cnn_script11-$kind:$PWD/gpt2_dynamo20-$kind" -pthread
   say "1000 steps, 100 instances with $kind"

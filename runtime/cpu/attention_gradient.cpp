@@ -55,12 +55,21 @@ private:
 
 // ---- a tile
 
+// A row's weights are computed once more from its log_sum. Where a finite mask hides all its keys,
+// that is so far from 0 that it is rounded by more than weights are, and they do not add up to 1.
+template <typename S> TRAINC_INLINE bool is_rounded_off(S log_sum) {
+  constexpr S error_of_weights = S(1e-4);
+  const S size = log_sum < 0 ? -log_sum : log_sum;
+  return size * std::numeric_limits<S>::epsilon() > error_of_weights &&
+         size <= std::numeric_limits<S>::max();
+}
+
 template <typename P, typename S> struct gradient_tile {
   S *scores, factor; // what these have still to be multiplied by
   S *slopes;         // gradients of the weights
   P *weights;        // may be where the scores are
   P *score_slopes;   // times the factor; may be where the slopes are
-  const S *log_sum, *mean;
+  const S *log_sum, *mean, *inverse;
   S *dmask; // null, or rows of dmask_leading
   int64_t dmask_leading;
 };
@@ -79,10 +88,11 @@ void differentiate_weights(const attention_sizes &sizes, const tile_masks<S> &ma
       multiply_scores(scores, seen, tile.factor);
       masks.add(i, seen, scores);
       hide_rest(scores, seen);
-      const S log_sum = tile.log_sum[i], mean = tile.mean[i], factor = tile.factor;
+      const S log_sum = tile.log_sum[i], mean = tile.mean[i], factor = tile.factor,
+              inverse = tile.inverse[i];
 #pragma omp simd
       for (int64_t j = 0; j < whole_lanes(seen); ++j) {
-        const S weight = exp(scores[j] - log_sum);
+        const S weight = exp(scores[j] - log_sum) * inverse;
         store_read<T>(weight, weights[j]);
         slopes[j] = weight * (slopes[j] - mean);
       }
@@ -98,6 +108,32 @@ void differentiate_weights(const attention_sizes &sizes, const tile_masks<S> &ma
           store_read<T>(slopes[j] * factor, score_slopes[j]);
       for (int64_t j = seen; j < columns; ++j)
         weights[j] = score_slopes[j] = P(0);
+    }
+  });
+}
+
+// sums += those of the rows' weights
+template <typename S>
+void add_weights(const attention_sizes &sizes, const tile_masks<S> &masks, int64_t query,
+                 int64_t rows, int64_t key, int64_t columns, S *all_scores, S factor,
+                 const S *log_sums, S *sums) {
+  const int64_t reach = sizes.reach, leading = whole_lanes(columns);
+  vectorised<S>([=]() INLINED {
+    for (int64_t i = 0; i < rows; ++i) {
+      S *scores = all_scores + i * leading;
+      const int64_t open = query + i + reach + 1 - key;
+      const int64_t seen = open < 0 ? 0 : open < columns ? open : columns;
+      multiply_scores(scores, seen, factor);
+      masks.add(i, seen, scores);
+      const S log_sum = log_sums[i];
+#pragma omp simd
+      for (int64_t j = 0; j < whole_lanes(seen); ++j)
+        scores[j] = exp(scores[j] - log_sum);
+      S partial[lanes];
+      set_lanes(partial, lanes, S(0));
+      in_lanes(int64_t(0), seen,
+               [&](int64_t j, int lane) ALWAYS_INLINED { partial[lane] += scores[j]; });
+      sums[i] += sum_lanes(partial);
     }
   });
 }
@@ -142,7 +178,7 @@ public:
     const int64_t scores = tile_queries * tile_keys, both = sizes_.size + sizes_.value_size;
     const int64_t rows = sizes_.sharing * sizes_.queries;
     tile_memory<S> memory((is_in_place ? 2 : 4) * scores + (tile_queries + 2 * tile_keys) * both +
-                          rows + (in_place() ? 0 : rows * sizes_.size));
+                          2 * rows + (in_place() ? 0 : rows * sizes_.size));
     scores_ = memory.template take<S>(scores);
     slopes_ = memory.template take<S>(scores);
     if constexpr (is_in_place) {
@@ -159,6 +195,7 @@ public:
     dk_ = memory.template take<S>(tile_keys * sizes_.size);
     dv_ = memory.template take<S>(tile_keys * sizes_.value_size);
     mean_ = memory.template take<S>(rows);
+    inverse_ = memory.template take<S>(rows);
     dq_ = memory.template take<S>(0);
   }
 
@@ -220,9 +257,39 @@ private:
       mean_slopes(at(tensors_.result, shape_.result, head), shape_.result,
                   at(gradients_.dresult, layouts_.dresult, head), layouts_.dresult, sizes_.queries,
                   sizes_.value_size, mean_ + (head - first_) * sizes_.queries);
+      for (int64_t query = 0; query < sizes_.queries; query += tile_queries)
+        find_inverse(head, query, std::min(tile_queries, sizes_.queries - query));
       for (int64_t query = 0; query < sizes_.queries; ++query)
         std::fill_n(dq_of(head, query).data, sizes_.size, S(0));
     }
+  }
+
+  // What rows' weights are multiplied by: 1, but where their log_sums are rounded off.
+  void find_inverse(int64_t head, int64_t query, int64_t rows) {
+    const S *log_sum = tensors_.log_sum + head * sizes_.queries + query;
+    S *inverse = inverse_ + (head - first_) * sizes_.queries + query;
+    std::fill_n(inverse, rows, S(1));
+    if (std::none_of(log_sum, log_sum + rows, is_rounded_off<S>))
+      return;
+    S *sums = slopes_; // of which no tile has begun
+    std::fill_n(sums, rows, S(0));
+    const tile_matrix<P> q =
+        load_tile(at(tensors_.q, shape_.q, head), shape_.q, query, rows, sizes_.size, copy_q_);
+    for (int64_t key = 0; key < sizes_.keys; key += tile_keys) {
+      const int64_t columns = std::min(tile_keys, sizes_.keys - key),
+                    seen = seen_keys(sizes_, query + rows - 1, key, columns);
+      if (seen == 0)
+        break;
+      const tile_matrix<P> k =
+          load_tile(at(tensors_.k, shape_.k, first_), shape_.k, key, columns, sizes_.size, copy_k_);
+      multiply_rows('N', 'T', rows, seen, sizes_.size, factors_.of_product, q.data, q.leading,
+                    k.data, k.leading, S(0), scores_, whole_lanes(seen));
+      add_weights<S>(sizes_, masks_of(shape_, tensors_, head, query, key), query, rows, key, seen,
+                     scores_, static_cast<S>(factors_.of_scores), log_sum, sums);
+    }
+    for (int64_t i = 0; i < rows; ++i)
+      if (is_rounded_off(log_sum[i]))
+        inverse[i] = 1 / sums[i];
   }
 
   void add_tile(int64_t head, int64_t query, int64_t rows, int64_t key, int64_t columns,
@@ -244,6 +311,7 @@ private:
                                 score_slopes_,
                                 tensors_.log_sum + head * sizes_.queries + query,
                                 mean_ + (head - first_) * sizes_.queries + query,
+                                inverse_ + (head - first_) * sizes_.queries + query,
                                 nullptr,
                                 sizes_.keys};
     if (dmask_ != nullptr)
@@ -269,7 +337,7 @@ private:
   S *dmask_, *part_of_dq_; // null where there is none
   const attention_factors<P> factors_;
   P *weights_, *score_slopes_, *copy_q_, *copy_dresult_, *copy_k_, *copy_v_;
-  S *scores_, *slopes_, *dk_, *dv_, *mean_, *dq_;
+  S *scores_, *slopes_, *dk_, *dv_, *mean_, *inverse_, *dq_;
 };
 
 // dmask = the sum of the parts, in order.

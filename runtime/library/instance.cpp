@@ -243,8 +243,9 @@ void library_instance::set(std::string_view name, double value) {
   };
   if (double *own = setting(name)) {
     const bool may_be_infinite = own == &clip_norm_ || own == &clip_value_;
-    if (!(value >= 0) || (std::isinf(value) && !may_be_infinite))
-      refuse("a finite number from 0 on");
+    const bool is_scale = own == &position_.scale.factor;
+    if (!(value >= 0) || (is_scale && value == 0) || (std::isinf(value) && !may_be_infinite))
+      refuse(is_scale ? "a finite number above 0" : "a finite number from 0 on");
     *own = value;
     return;
   }

@@ -70,6 +70,10 @@ const attention_case attention_cases[] = {
     {1, 3, 1, 1, 1, 64, 64, 0, false, false, true},
     {2, 2, 1, 1, 300, 5, 3, all_keys, true, true, true},
     {3, 2, 2, 3, 1, 1, 1, all_keys, true, false, true},
+    // a mask that is finite, and hides all keys of the last sample: its weights are the same for
+    // all
+    {3, 4, 2, 140, 300, 8, 24, all_keys, true, false, true, std::numeric_limits<float>::lowest()},
+    {2, 2, 1, 9, 20, 5, 3, 11, true, false, false, -1e30f},
     {2, 2, 1, 140, 257, 13, 1, 116, true, true, true},
     {2, 3, 1, 129, 17, 33, 31, -100, false, true, false},
 };

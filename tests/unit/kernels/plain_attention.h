@@ -23,6 +23,7 @@ struct attention_case {
   int64_t samples, heads, sharing, queries, keys, size, value_size, reach;
   bool has_padding, has_bias; // a mask of samples and keys; one of heads, queries and keys
   bool is_interleaved;        // heads lie side by side
+  float hidden = hidden_key;  // what the padding has where it hides a key
 };
 
 template <typename T> std::vector<T> attention_inputs(int64_t count, uint64_t state) {
@@ -76,9 +77,9 @@ template <typename T> struct attention_problem {
     bias = attention_inputs<sum>(c.heads * matrix, 5);
     padding.assign(static_cast<size_t>(c.samples * c.keys), sum(0));
     for (int64_t key = c.keys / 2; key < c.keys; ++key)
-      padding[static_cast<size_t>(key)] = hidden_key; // of the first sample
+      padding[static_cast<size_t>(key)] = c.hidden; // of the first sample
     if (c.samples > 1)
-      std::fill_n(padding.end() - c.keys, c.keys, sum(hidden_key)); // all of the last
+      std::fill_n(padding.end() - c.keys, c.keys, sum(c.hidden)); // all of the last
     const auto add = [&](const matrix_layout &layout, const std::vector<sum> &mask) {
       shape.masks.of[shape.sizes.masks++] = layout;
       masks.push_back(&mask);
