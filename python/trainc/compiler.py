@@ -89,7 +89,8 @@ def _cached(program, path, arguments, is_temporary):
     digest. One that is not whole has no such list."""
     cache = Path(os.environ.get("TRAINC_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trainc")
     status = os.stat(program)
-    key = json.dumps([_digest_of(path), arguments[1:], os.path.basename(path), program, status.st_mtime_ns, status.st_size])
+    place = [os.path.basename(path)] if is_temporary else [path, os.getcwd()]  # options may name files from there
+    key = json.dumps([_digest_of(path), arguments[1:], place, program, status.st_mtime_ns, status.st_size])
     folder = cache / hashlib.sha256(key.encode()).hexdigest()[:32]
     inputs = folder / "inputs.json"
     if inputs.is_file():
@@ -100,7 +101,7 @@ def _cached(program, path, arguments, is_temporary):
     with tempfile.TemporaryDirectory(dir=cache, prefix=".writing-") as work:
         depfile = os.path.join(work, "inputs.d")
         _run([program, *arguments, "-o", os.path.join(work, "out"), "--depfile", depfile])
-        read = [] if is_temporary else _read_of_model(depfile, path)
+        read = [] if is_temporary else _read_by(depfile, program)
         (Path(work) / "inputs.json").write_text(json.dumps({name: _digest_of(name) for name in read}))
         shutil.rmtree(folder, ignore_errors=True)
         try:
@@ -112,9 +113,14 @@ def _cached(program, path, arguments, is_temporary):
     return str(folder / "out")
 
 
-def _read_of_model(depfile, path):
-    """Files in the model's folder that a depfile names after the colon; a space in one is written `\\ `."""
+def _read_by(depfile, program):
+    """Files that a depfile names after the colon, without those of the compiler, which the key has; a space in one is
+    written `\\ `."""
     rule = Path(depfile).read_text().replace("\\\n", " ").split("\n", 1)[0].replace("\\ ", "\0")
     names = [name.replace("\0", " ").replace("$$", "$").replace("\\#", "#") for name in rule.split(": ", 1)[1].split()]
-    folder = os.path.dirname(path)
-    return [name for name in names if os.path.isfile(name) and os.path.dirname(os.path.abspath(name)) == folder]
+    own = str(Path(program).resolve().parent.parent) + os.sep
+    return [name for name in names if os.path.isfile(name) and not _is_of_compiler(os.path.realpath(name), own)]
+
+
+def _is_of_compiler(name, own):
+    return name.startswith(own) or f"{os.sep}runtime{os.sep}" in name

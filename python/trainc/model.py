@@ -3,6 +3,10 @@
 import ctypes
 import os
 import re
+import shutil
+import tempfile
+import warnings
+import weakref
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
 from pathlib import Path
@@ -39,31 +43,37 @@ class Tensors(Mapping):
     `tensors[name] = array` and writing into a view change the model."""
 
     def __init__(self, model, kind):
-        self._model, self._kind = model, kind
+        self._of, self._kind = weakref.ref(model), kind
         self._all = {}
         for index in range(model._function("count", c_int64)(model._handle, kind)):
             tensor = _Tensor()
             model._call("describe", kind, c_int64(index), byref(tensor))
             self._all[tensor.name.decode()] = (tuple(tensor.shape[:tensor.rank]), numpy.dtype(tensor.type.decode()))
 
+    def _model(self):
+        model = self._of()
+        if model is None or not model._handle:
+            raise ModelError(2, "the model is closed")
+        return model
+
     def __getitem__(self, name):
         shape, dtype = self._all[name]
         if self._kind == _GRADIENTS:
             copy = numpy.empty(shape, dtype)
-            self._model._call("read", self._kind, name.encode(), copy.ctypes.data_as(c_void_p), c_int64(copy.nbytes))
+            self._model()._call("read", self._kind, name.encode(), copy.ctypes.data_as(c_void_p), c_int64(copy.nbytes))
             return copy
-        place = self._model._function("data", c_void_p)(self._model._handle, self._kind, name.encode())
+        place = self._model()._function("data", c_void_p)(self._model()._handle, self._kind, name.encode())
         if not place:
-            raise ModelError(2, self._model._message())
+            raise ModelError(2, self._model()._message())
         count = int(numpy.prod(shape, dtype=numpy.int64))
         memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(place)
-        memory.model = self._model  # lives as long as its views
+        memory.model = self._model()  # lives as long as its views
         return numpy.frombuffer(memory, dtype, count).reshape(shape)
 
     def __setitem__(self, name, values):
         shape, dtype = self._all[name]
         array = _array(values, shape, dtype, name)
-        self._model._call("write", self._kind, name.encode(), array.ctypes.data_as(c_void_p), c_int64(array.nbytes))
+        self._model()._call("write", self._kind, name.encode(), array.ctypes.data_as(c_void_p), c_int64(array.nbytes))
 
     def __iter__(self):
         return iter(self._all)
@@ -73,13 +83,13 @@ class Tensors(Mapping):
 
     def flat(self):
         """All of them as bytes, one after the other in the order of their names here."""
-        flat = numpy.empty(self._model._function("bytes", c_int64)(self._model._handle, self._kind), numpy.uint8)
-        self._model._call("read_all", self._kind, flat.ctypes.data_as(c_void_p), c_int64(flat.nbytes))
+        flat = numpy.empty(self._model()._function("bytes", c_int64)(self._model()._handle, self._kind), numpy.uint8)
+        self._model()._call("read_all", self._kind, flat.ctypes.data_as(c_void_p), c_int64(flat.nbytes))
         return flat
 
     def set_flat(self, flat):
         flat = numpy.ascontiguousarray(flat).view(numpy.uint8)
-        self._model._call("write_all", self._kind, flat.ctypes.data_as(c_void_p), c_int64(flat.nbytes))
+        self._model()._call("write_all", self._kind, flat.ctypes.data_as(c_void_p), c_int64(flat.nbytes))
 
 
 def _array(values, shape, dtype, name):
@@ -93,6 +103,27 @@ def _array(values, shape, dtype, name):
     if values.dtype != dtype and not numpy.can_cast(values.dtype, dtype, "same_kind") and values.dtype.kind != "b":
         raise ModelError(2, f"'{name}': expected {dtype}, found {values.dtype}\n  try: .astype({dtype})")
     return numpy.ascontiguousarray(values, dtype)
+
+
+_opened = {}  # libraries by their paths: what each was, and the library
+
+
+def _open_library(path):
+    """The loader knows a library by its path: one that was compiled again is loaded under another name."""
+    status = path.stat()
+    own = (status.st_ino, status.st_mtime_ns, status.st_size)
+    before = _opened.get(path)
+    if before and before[0] == own:
+        return before[1]
+    if not before:
+        library = ctypes.CDLL(os.fspath(path))
+    else:
+        with tempfile.TemporaryDirectory(prefix="trainc-") as work:
+            copy = os.path.join(work, path.name)
+            shutil.copyfile(path, copy)
+            library = ctypes.CDLL(copy)
+    _opened[path] = (own, library)
+    return library
 
 
 class Model:
@@ -114,7 +145,7 @@ class Model:
         if len(libraries) != 1:
             raise ModelError(2, f"{folder}: holds no library\n  try: trainc --library, or trainc.compile")
         self._name = re.fullmatch("lib(.*).so", libraries[0].name).group(1)
-        self._library = ctypes.CDLL(os.fspath(libraries[0].resolve()))
+        self._library = _open_library(libraries[0].resolve())
         self._functions, self._handle = {}, c_void_p()
         options = _Options(ctypes.sizeof(_Options), threads, int(forward_only), seed, micro_batches, int(mean_per_batch), 0,
                            os.fsencode(folder), None, 0)
@@ -143,6 +174,11 @@ class Model:
 
     def _call(self, what, *arguments):
         self._check(self._function(what)(self._handle, *arguments))
+
+    def _call_with_warnings(self, what, *arguments):
+        self._call(what, *arguments)
+        if text := self._message():
+            warnings.warn(text, stacklevel=3)
 
     def close(self):
         """Frees the memory. Views of it must not be used afterwards."""
@@ -209,7 +245,7 @@ class Model:
 
     def predict(self, batch):
         """Outputs for a batch, as a dictionary of arrays. Labels may be left out."""
-        self._set_batch(batch, [])
+        self._set_batch(batch, [name for name in self.inputs if name != "labels" and not name.endswith("_labels")])
         self._call("evaluate", None)
         return {name: self._outputs[name].copy() for name in self.outputs}
 
@@ -225,26 +261,26 @@ class Model:
 
     def save(self, folder):
         """Writes a checkpoint of the trainer's format into a folder."""
-        self._call("save", os.fsencode(folder))
+        self._call_with_warnings("save", os.fsencode(folder))
 
     def load(self, path):
         """Loads a checkpoint, or the newest one of a folder or of a trainer's run."""
-        self._call("load", os.fsencode(path))
+        self._call_with_warnings("load", os.fsencode(path))
 
     def save_state_dict(self, path):
         """Parameters and buffers as PyTorch's module has them, as safetensors."""
-        self._call("save_state_dict", os.fsencode(path))
+        self._call_with_warnings("save_state_dict", os.fsencode(path))
 
     def load_state_dict(self, path):
-        self._call("load_state_dict", os.fsencode(path))
+        self._call_with_warnings("load_state_dict", os.fsencode(path))
 
     def save_optimizer_state(self, path):
         """`state.NAME.exp_avg`, ... as PyTorch's optimizer has them, as safetensors."""
-        self._call("save_optimizer_state", os.fsencode(path))
+        self._call_with_warnings("save_optimizer_state", os.fsencode(path))
 
     def load_optimizer_state(self, path):
-        self._call("load_optimizer_state", os.fsencode(path))
+        self._call_with_warnings("load_optimizer_state", os.fsencode(path))
 
     def export(self, path):
         """Writes the model with its parameters as ONNX."""
-        self._call("export", os.fsencode(path))
+        self._call_with_warnings("export", os.fsencode(path))

@@ -61,16 +61,35 @@ def _loss_text(loss):
     return ",".join([name, *settings])
 
 
-def _settings_of(group):
-    """Hyperparameters of a group of a torch.optim optimizer by the library's names."""
-    settings = {}
-    for name, value in group.items():
-        if name == "betas":
-            settings["beta1"], settings["beta2"] = value
-        elif name == "lr":
+# What torch.optim's groups have that says how a step is computed, and not what.
+_WAYS = {"params", "foreach", "fused", "capturable", "differentiable"}
+
+
+def _settings_of(name, group):
+    """Hyperparameters of a group of a torch.optim optimizer by the library's names. What it has no name for must be off."""
+    known = {"adam": {"eps", "weight_decay"}, "sgd": {"momentum", "dampening", "nesterov", "weight_decay"},
+             "adagrad": {"lr_decay", "eps", "weight_decay"}, "rmsprop": {"alpha", "eps", "momentum", "weight_decay"},
+             "nadam": {"eps", "momentum_decay", "weight_decay"}, "adafactor": {"beta2_decay", "d", "weight_decay"}}
+    known["adamw"] = known["adam"]
+    if name not in known:
+        raise CompileError(f"torch.optim's {name} is none that trainc has\n  try: one of {', '.join(sorted(known))}")
+    settings, refused = {}, []
+    for key, value in group.items():
+        if key == "lr":
             settings["learning_rate"] = float(value)
-        elif isinstance(value, (bool, int, float)):
-            settings[name] = float(value)
+        elif key == "betas" and name in ("adam", "adamw", "nadam"):
+            settings["beta1"], settings["beta2"] = map(float, value)
+        elif key == "eps" and name == "adafactor":
+            settings.update({f"eps{i}": float(one) for i, one in enumerate(value, 1) if one is not None})
+        elif key in known[name]:
+            settings[key] = float(value)
+        elif key == "decoupled_weight_decay" and value and name in ("adam", "adamw"):
+            if name != "adamw":
+                refused.append(key)
+        elif key not in _WAYS and value:
+            refused.append(f"{key}={value}")
+    if refused:
+        raise CompileError(f"torch.optim's {name} with {', '.join(refused)}, which trainc does not have")
     return settings
 
 
@@ -88,7 +107,7 @@ def _read_safetensors(path):
 
 def _write_safetensors(path, tensors):
     header, offset = {}, 0
-    types = {torch.float32: "F32", torch.float64: "F64"}
+    types = {torch.float32: "F32", torch.float64: "F64", torch.bfloat16: "BF16", torch.float16: "F16"}
     for name, tensor in tensors.items():
         size = tensor.numel() * tensor.element_size()
         header[name] = {"dtype": types[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
@@ -97,7 +116,7 @@ def _write_safetensors(path, tensors):
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for tensor in tensors.values():
-            file.write(tensor.detach().contiguous().numpy().tobytes())
+            file.write(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b"")
 
 
 class TrainStep:
@@ -121,8 +140,9 @@ class TrainStep:
         if self._torch_optimizer is not None:
             if len(optimizer.param_groups) != 1:
                 raise CompileError("an optimizer with several groups of parameters\n  try: its name, and compile={\"group\": ...}")
-            settings = {**_settings_of(optimizer.param_groups[0]), **settings}
-            optimizer = type(optimizer).__name__.lower()
+            name = type(optimizer).__name__.lower()
+            settings = {**_settings_of(name, optimizer.param_groups[0]), **settings}
+            optimizer = name
         x, y = example
         args, kwargs = ((), dict(x)) if isinstance(x, Mapping) else ((x,) if isinstance(x, torch.Tensor) else tuple(x), {})
         folder = self._compiled(args, kwargs, loss, optimizer, compile or {})
@@ -130,21 +150,9 @@ class TrainStep:
         names = list(self.model.inputs)
         self._label = names[-1] if y is not None else None
         self._names = names[:-1] if y is not None else names
-        known = {name: value for name, value in settings.items() if name in self._known_settings(settings)}
-        self.model.set(**known)
+        self.model.set(**settings)
         self._passes = 0  # since the module was written or read
         self.load()
-
-    def _known_settings(self, settings):
-        known = set()
-        for name in settings:
-            try:
-                self.model.get(name)
-                known.add(name)
-            except ModelError:
-                if self._torch_optimizer is None:  # torch's groups have switches such as foreach besides
-                    raise
-        return known
 
     def _compiled(self, args, kwargs, loss, optimizer, options):
         with tempfile.TemporaryDirectory(prefix="trainc-") as work:
@@ -163,7 +171,10 @@ class TrainStep:
             path = os.path.join(work, "state.safetensors")
             state = self.module.state_dict()
             _write_safetensors(path, {name: tensor for name, tensor in state.items() if tensor.is_floating_point()})
-            self.model.load_state_dict(path)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", message=".*initial values have.*")  # they would be zeros
+                warnings.filterwarnings("ignore", message=".*not parameters? of the model.*|.*by the names of the module.*")
+                self.model.load_state_dict(path)
             states = self._states_of(optimizer) if optimizer is not None else {}
             if states:
                 path = os.path.join(work, "optimizer.safetensors")

@@ -116,6 +116,42 @@ def test_the_cache_sees_changes(tmp_path):
     assert len({folders[0], other, Path(trainc.compiler.library_of(model, loss="mse", dims={"batch": 8}))}) == 3
 
 
+def test_the_cache_knows_models_of_the_same_graph(tmp_path):
+    """Two files with their weights beside them, whose graphs are the same."""
+    losses = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for ending in ("", ".data"):
+            (tmp_path / name / f"net.onnx{ending}").write_bytes((MODELS / f"mlp_relu_dynamo18.onnx{ending}").read_bytes())
+    weights = bytearray((tmp_path / "b" / "net.onnx.data").read_bytes())
+    weights[:4] = numpy.float32(3).tobytes()
+    (tmp_path / "b" / "net.onnx.data").write_bytes(weights)
+    # the data names its file in the model, so the names are what they were
+    for name in ("a", "b"):
+        (tmp_path / name / "mlp_relu_dynamo18.onnx.data").write_bytes((tmp_path / name / "net.onnx.data").read_bytes())
+        with trainc.compile(tmp_path / name / "net.onnx", dims={"batch": 8}) as model:
+            losses.append(model.evaluate({"x": X[:8], "labels": numpy.load(DATA / "classes.npy")[:8]}))
+    assert losses[0] != losses[1]
+
+
+def test_a_library_that_was_compiled_again_is_loaded(tmp_path):
+    losses = []
+    for loss in ("mse", "l1"):
+        with trainc.compile(MODELS / "mlp_gelu_dynamo20.onnx", loss=loss, dims={"batch": 8}, output=tmp_path / "out") as model:
+            losses.append(model.evaluate(batch(0)))
+    assert losses[0] != losses[1]
+
+
+def test_models_end_with_their_last_view():
+    model = mlp()
+    view = model.parameters["first.weight"]
+    of = __import__("weakref").ref(model)
+    del model
+    assert of() is not None and view.shape == (33, 12)
+    del view
+    assert of() is None
+
+
 def test_the_command_line():
     done = subprocess.run([sys.executable, "-m", "trainc", "--version"], capture_output=True, text=True, check=True,
                           env={**os.environ, "PYTHONPATH": str(TREE / "python")})

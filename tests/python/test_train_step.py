@@ -196,6 +196,17 @@ def test_the_same_shapes_are_compiled_once(monkeypatch):
     assert len(runs) == 1
 
 
+@pytest.mark.parametrize("optimizer, message", [
+    (lambda parameters: torch.optim.SGD(parameters, lr=0.1, maximize=True), "maximize"),
+    (lambda parameters: torch.optim.AdamW(parameters, amsgrad=True), "amsgrad"),
+    (lambda parameters: torch.optim.ASGD(parameters), "asgd"),
+])
+def test_optimizers_that_trainc_does_not_have(optimizer, message):
+    module = nn.Linear(5, 3)
+    with pytest.raises(CompileError, match=message):
+        TrainStep(module, "mse", optimizer(module.parameters()), example=(torch.randn(2, 5), torch.randn(2, 3)))
+
+
 def test_what_cannot_be_compiled():
     with pytest.raises(CompileError, match="TripletMarginLoss"):
         TrainStep(nn.Linear(5, 3), nn.TripletMarginLoss(), example=(torch.randn(2, 5), torch.randn(2, 3)))
