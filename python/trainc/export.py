@@ -49,7 +49,7 @@ def export(module, args, path, *, kwargs=None, dynamic=True, input_names=None, o
 
 def export_without_values(module, args, path, *, kwargs=None):
     """As `export`, of the example's sizes. Parameters are zeros, in a sparse file beside: the file says what is computed,
-    and is the same whatever they are."""
+    and is the same whatever they are. Returns how many axes the first output has."""
     import onnx_ir
     program = _program_of(module, tuple(args), dict(kwargs or {}), False, None, None, {})
     parameters = {name for name, _ in module.named_parameters(remove_duplicate=False)}
@@ -63,13 +63,19 @@ def export_without_values(module, args, path, *, kwargs=None):
     with open(os.path.join(os.path.dirname(path), zeros), "wb") as file:
         file.truncate(offset)
     onnx_ir.save(program.model, path)
+    return len(program.model.graph.outputs[0].shape or ())
 
 
 def _program_of(module, args, kwargs, dynamic, input_names, output_names, options):
     with _modes_kept(module):
         if not module.training:
             module.train()
-        program = _exported(module, args, kwargs, dynamic, input_names, output_names, options)
+        try:
+            program = _exported(module, args, kwargs, dynamic, input_names, output_names, options)
+        except ExportError:
+            raise
+        except Exception as error:  # of many classes
+            raise ExportError(f"torch.onnx.export: {str(error).strip()}") from error
         _check_parameters(module, program)
         program.model.metadata_props[METADATA_KEY] = json.dumps(_record_of(module))
     return program

@@ -61,6 +61,7 @@ class Tensors(Mapping):
         if self._kind == _GRADIENTS:
             copy = numpy.empty(shape, dtype)
             self._model()._call("read", self._kind, name.encode(), copy.ctypes.data_as(c_void_p), c_int64(copy.nbytes))
+            copy.flags.writeable = False  # `gradients[name] = ...` changes them
             return copy
         place = self._model()._function("data", c_void_p)(self._model()._handle, self._kind, name.encode())
         if not place:
@@ -82,12 +83,20 @@ class Tensors(Mapping):
         return len(self._all)
 
     def flat(self):
-        """All of them as bytes, one after the other in the order of their names here."""
+        """All of them, one after the other in the order of their names here: an array of their type, of bytes where there
+        are several types."""
         flat = numpy.empty(self._model()._function("bytes", c_int64)(self._model()._handle, self._kind), numpy.uint8)
         self._model()._call("read_all", self._kind, flat.ctypes.data_as(c_void_p), c_int64(flat.nbytes))
-        return flat
+        types = {dtype for _, dtype in self._all.values()}
+        return flat.view(types.pop()) if len(types) == 1 else flat
 
     def set_flat(self, flat):
+        types = {dtype for _, dtype in self._all.values()}
+        if len(types) == 1:
+            (dtype,) = types
+            flat = numpy.asarray(flat)
+            if flat.dtype not in (dtype, numpy.uint8):
+                raise ModelError(2, f"expected {dtype}, found {flat.dtype}")
         flat = numpy.ascontiguousarray(flat).view(numpy.uint8)
         self._model()._call("write_all", self._kind, flat.ctypes.data_as(c_void_p), c_int64(flat.nbytes))
 

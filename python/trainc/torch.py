@@ -26,8 +26,8 @@ from trainc.model import Model, ModelError
 __all__ = ["TrainStep", "CompileError", "ExportError", "ModelError"]
 
 
-def _loss_text(loss):
-    """The word after --loss for one of torch.nn's losses."""
+def _loss_text(loss, axes, y):
+    """The word after --loss for one of torch.nn's losses, of an output with so many axes and labels `y`."""
     if isinstance(loss, str):
         return loss
     settings = []
@@ -37,6 +37,7 @@ def _loss_text(loss):
         name = "cross_entropy"
         settings += [f"ignore_index={loss.ignore_index}"] if loss.ignore_index != -100 else []
         settings += [f"label_smoothing={loss.label_smoothing}"] if loss.label_smoothing else []
+        settings += ["target=probabilities"] if isinstance(y, torch.Tensor) and y.is_floating_point() else []
     elif isinstance(loss, nn.NLLLoss):
         name = "nll"
         settings += [f"ignore_index={loss.ignore_index}"] if loss.ignore_index != -100 else []
@@ -52,6 +53,8 @@ def _loss_text(loss):
             raise CompileError(f"the loss {type(loss).__name__} is none that trainc has\n  try: the name of one of docs/losses.md; or a "
                                "module that returns its loss, with loss=\"output\"")
         name = names[type(loss)]
+    if isinstance(loss, (nn.CrossEntropyLoss, nn.NLLLoss)) and axes > 2:
+        settings.append("axis=1")  # as PyTorch has it; the text "cross_entropy" takes the last one
     if getattr(loss, "weight", None) is not None:
         if not isinstance(loss, (nn.CrossEntropyLoss, nn.NLLLoss)):
             raise CompileError(f"{type(loss).__name__}: a weight of each sample's elements is not supported")
@@ -62,7 +65,7 @@ def _loss_text(loss):
 
 
 # What torch.optim's groups have that says how a step is computed, and not what.
-_WAYS = {"params", "foreach", "fused", "capturable", "differentiable"}
+_WAYS = {"params", "initial_lr", "foreach", "fused", "capturable", "differentiable"}
 
 
 def _settings_of(name, group):
@@ -123,8 +126,10 @@ class TrainStep:
     """Forward pass, backward pass and update of a module as one compiled call.
 
     module          what is trained; its parameters with requires_grad, in the modes that its parts are in
-    loss            of the module's first output: a loss of torch.nn with its settings, or text for `--loss`
-    optimizer       "adamw", "sgd", ... (docs/trainc.md), or one of torch.optim: its kind and hyperparameters are taken
+    loss            of the module's output: a loss of torch.nn with its settings, or text for `--loss`, such as
+                    "cross_entropy" of the last axis, or "OUTPUT=mse" where there are several outputs
+    optimizer       "adamw", "sgd", ... (docs/trainc.md), or one of torch.optim: its kind and its hyperparameters, as they
+                    are now; with a scheduler give the rate in each call
     example         (x, y): inputs and labels of a batch; x is a tensor, a tuple of them or a dictionary by name
     micro_batches   accumulate() so often less one, then a call: a step over all of them
     threads, seed   as of trainc.Model
@@ -143,9 +148,13 @@ class TrainStep:
             name = type(optimizer).__name__.lower()
             settings = {**_settings_of(name, optimizer.param_groups[0]), **settings}
             optimizer = name
+            given = {id(one) for one in self._torch_optimizer.param_groups[0]["params"]}
+            if given != {id(one) for one in module.parameters() if one.requires_grad}:
+                raise CompileError("the optimizer's parameters are not those of the module that have requires_grad\n  try: "
+                                   "requires_grad_(False) for those that it does not have")
         x, y = example
         args, kwargs = ((), dict(x)) if isinstance(x, Mapping) else ((x,) if isinstance(x, torch.Tensor) else tuple(x), {})
-        folder = self._compiled(args, kwargs, loss, optimizer, compile or {})
+        folder = self._compiled(args, kwargs, y, loss, optimizer, compile or {})
         self.model = Model(folder, threads=threads, seed=seed, micro_batches=micro_batches)
         names = list(self.model.inputs)
         self._label = names[-1] if y is not None else None
@@ -154,14 +163,14 @@ class TrainStep:
         self._passes = 0  # since the module was written or read
         self.load()
 
-    def _compiled(self, args, kwargs, loss, optimizer, options):
+    def _compiled(self, args, kwargs, y, loss, optimizer, options):
         with tempfile.TemporaryDirectory(prefix="trainc-") as work:
             path = os.path.join(work, "module.onnx")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                export_without_values(self.module, args, path, kwargs=kwargs)
+                axes = export_without_values(self.module, args, path, kwargs=kwargs)
             options = {"decay": ".*", **options}  # PyTorch's optimizers decay every parameter
-            return library_of(path, loss=_loss_text(loss), optimizer=optimizer, is_temporary=True, **options)
+            return library_of(path, loss=_loss_text(loss, axes, y), optimizer=optimizer, is_temporary=True, **options)
 
     def load(self, optimizer=None):
         """Takes parameters and buffers from the module, and the optimizer's state from the one of torch.optim that was
@@ -215,6 +224,10 @@ class TrainStep:
     def evaluate(self, x, y=None):
         """The loss in inference mode."""
         return self.model.evaluate(self._batch(x, y))
+
+    def discard(self):
+        """Forgets the micro-batches since the last step."""
+        self.model.discard()
 
     @property
     def last(self):

@@ -127,7 +127,9 @@ def test_beside_pytorch(name, record_property):
         module.train()
     beside, double = copy.deepcopy(module), copy.deepcopy(module).double()
     optimizer = adamw(module)
-    step = TrainStep(module, nn.CrossEntropyLoss(), optimizer, example=(x, y))
+    # classes lie along the last axis of a language model
+    loss = "cross_entropy" if y.dim() == 2 else nn.CrossEntropyLoss()
+    step = TrainStep(module, loss, optimizer, example=(x, y))
     ours = [step(*batch) for batch in batches(x, y, STEPS)]
     of_torch = adamw(beside)
     theirs = [torch_step(beside, of_torch, *batch) for batch in batches(x, y, STEPS)]
@@ -205,6 +207,22 @@ def test_optimizers_that_trainc_does_not_have(optimizer, message):
     module = nn.Linear(5, 3)
     with pytest.raises(CompileError, match=message):
         TrainStep(module, "mse", optimizer(module.parameters()), example=(torch.randn(2, 5), torch.randn(2, 3)))
+
+
+def test_classes_lie_along_axis_1():
+    module, x, y = nn.Conv1d(3, 6, 1), torch.randn(4, 3, 6), torch.randint(0, 6, (4, 6))
+    beside = nn.functional.cross_entropy(module(x), y).item()
+    assert TrainStep(module, nn.CrossEntropyLoss(), example=(x, y)).evaluate(x, y) == pytest.approx(beside, rel=1e-5)
+    shares = torch.rand(4, 5).softmax(1)
+    head, z = nn.Linear(3, 5), torch.randn(4, 3)
+    beside = nn.functional.cross_entropy(head(z), shares).item()
+    assert TrainStep(head, nn.CrossEntropyLoss(), example=(z, shares)).evaluate(z, shares) == pytest.approx(beside, rel=1e-5)
+
+
+def test_an_optimizer_of_a_part_is_refused():
+    module = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 3))
+    with pytest.raises(CompileError, match="requires_grad"):
+        TrainStep(module, "mse", torch.optim.SGD(module[1].parameters(), lr=0.1), example=(torch.randn(2, 5), torch.randn(2, 3)))
 
 
 def test_what_cannot_be_compiled():
