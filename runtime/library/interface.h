@@ -81,7 +81,7 @@ TRAINC_MODEL_API const char *trainc_model_message(const trainc_model *instance);
 /* ---- tensors */
 
 typedef enum {
-  TRAINC_MODEL_INPUTS = 0, /* of a batch, with the labels; written before each pass */
+  TRAINC_MODEL_INPUTS = 0, /* of a batch, with the labels */
   TRAINC_MODEL_OUTPUTS,    /* after evaluate, until the next pass */
   TRAINC_MODEL_PARAMETERS, /* trained and frozen ones */
   TRAINC_MODEL_BUFFERS,    /* what a step replaces, such as running statistics */
@@ -119,7 +119,7 @@ TRAINC_MODEL_API int trainc_model_write_all(trainc_model *instance, trainc_model
 TRAINC_MODEL_API void *trainc_model_data(trainc_model *instance, trainc_model_kind kind,
                                          const char *name);
 
-/* trainc_model_write of an input. An input is undefined after a pass: set all before each. */
+/* trainc_model_write of an input. Inputs stay until they are set again. */
 TRAINC_MODEL_API int trainc_model_set_input(trainc_model *instance, const char *name,
                                             const void *from, int64_t bytes);
 

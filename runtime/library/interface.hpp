@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 // What a call threw: a status of the C interface and its message.
@@ -64,14 +65,17 @@ public:
   int64_t bytes(kind of) const { return trainc_model_bytes(get(), of); }
 
   template <typename Values> void set_input(const std::string &name, const Values &values) {
+    check_type<element_of<Values>>(TRAINC_MODEL_INPUTS, name);
     const std::span<const std::byte> from = bytes_of(values);
     check(trainc_model_set_input(get(), name.c_str(), from.data(), size_of(from)));
   }
   template <typename Values> void write(kind of, const std::string &name, const Values &values) {
+    check_type<element_of<Values>>(of, name);
     const std::span<const std::byte> from = bytes_of(values);
     check(trainc_model_write(get(), of, name.c_str(), from.data(), size_of(from)));
   }
   template <typename T> std::vector<T> read(kind of, const std::string &name) const {
+    check_type<T>(of, name);
     for (int64_t i = 0; i < trainc_model_count(get(), of); ++i) {
       trainc_model_tensor tensor;
       check(trainc_model_describe(get(), of, i, &tensor));
@@ -84,17 +88,21 @@ public:
     check(trainc_model_read(get(), of, name.c_str(), nullptr, 0)); // says which names there are
     return {};
   }
-  // Tensors of a kind side by side, in the order of `describe`: for sums over instances.
-  std::vector<float> read_all(kind of) const {
-    std::vector<float> values(static_cast<size_t>(bytes(of)) / sizeof(float));
+  // Tensors of a kind side by side, in the order of `describe`: for sums over instances. T is
+  // float, or double of a library for f64.
+  template <typename T = float> std::vector<T> read_all(kind of) const {
+    check_types<T>(of);
+    std::vector<T> values(static_cast<size_t>(bytes(of)) / sizeof(T));
     check(trainc_model_read_all(get(), of, values.data(), bytes(of)));
     return values;
   }
-  void write_all(kind of, std::span<const float> values) {
-    check(trainc_model_write_all(get(), of, values.data(), size_of(std::as_bytes(values))));
+  template <typename T = float> void write_all(kind of, const std::vector<T> &values) {
+    check_types<T>(of);
+    check(trainc_model_write_all(get(), of, values.data(), size_of(bytes_of(values))));
   }
   // The instance's own memory, without a copy.
   template <typename T> std::span<T> data(kind of, const std::string &name) {
+    check_type<T>(of, name);
     for (const trainc_model_info &info : describe(of))
       if (void *place = info.name == name ? trainc_model_data(get(), of, name.c_str()) : nullptr)
         return {static_cast<T *>(place), static_cast<size_t>(info.bytes) / sizeof(T)};
@@ -164,6 +172,33 @@ private:
       throw trainc_model_error(status, "another thread is in a call of this instance");
     if (status != TRAINC_MODEL_OK)
       throw trainc_model_error(status, trainc_model_message(get()));
+  }
+  template <typename Values>
+  using element_of = std::remove_cvref_t<decltype(*std::data(std::declval<const Values &>()))>;
+  // As NumPy calls it.
+  template <typename T> static std::string type_name() {
+    if constexpr (std::is_same_v<T, bool>)
+      return "bool";
+    else
+      return (std::is_floating_point_v<T> ? "float"
+              : std::is_signed_v<T>       ? "int"
+                                          : "uint") +
+             std::to_string(8 * sizeof(T));
+  }
+  template <typename T> static void check_type(const trainc_model_info &info) {
+    if (info.type != type_name<T>())
+      throw trainc_model_error(TRAINC_MODEL_USAGE, info.name + ": has elements of " + info.type +
+                                                       ", not of " + type_name<T>());
+  }
+  // Of a name that there is not, other calls say which there are.
+  template <typename T> void check_type(kind of, const std::string &name) const {
+    for (const trainc_model_info &info : describe(of))
+      if (info.name == name)
+        check_type<T>(info);
+  }
+  template <typename T> void check_types(kind of) const {
+    for (const trainc_model_info &info : describe(of))
+      check_type<T>(info);
   }
   template <typename Values> static std::span<const std::byte> bytes_of(const Values &values) {
     return std::as_bytes(std::span(std::data(values), std::size(values)));
