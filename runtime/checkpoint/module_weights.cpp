@@ -11,6 +11,7 @@
 #include "runtime/words.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -381,6 +382,21 @@ std::vector<char> state_in(weights &file, const program &program, const tensor_v
                                     [&](const std::string &tensor) { return name_of(tensor); });
 }
 
+// NaN where it is none.
+double scalar_of(const weights &file, const std::string &name, const stored_tensor &tensor) {
+  const std::vector<char> bytes = file.bytes_of(name);
+  const auto as = [&](auto value) {
+    if (bytes.size() != sizeof value)
+      return double(NAN);
+    memcpy(&value, bytes.data(), sizeof value);
+    return static_cast<double>(value);
+  };
+  return tensor.type == "F64"   ? as(double{})
+         : tensor.type == "I64" ? as(int64_t{})
+         : tensor.type == "F32" ? as(float{})
+                                : NAN;
+}
+
 } // namespace
 
 int64_t read_optimizer_state(const program &program, const std::vector<tensor_view> &states,
@@ -398,12 +414,15 @@ int64_t read_optimizer_state(const program &program, const std::vector<tensor_vi
     memcpy(states[i].data, values[i].data(), values[i].size());
   const std::string counter = ".step";
   for (const auto &[name, tensor] : file.tensors())
-    if (name.ends_with(counter) && tensor.type == "F32" && tensor.bytes == sizeof(float)) {
-      float updates = 0;
-      memcpy(&updates, file.bytes_of(name).data(), sizeof updates);
+    if (name.ends_with(counter)) {
+      const double updates = scalar_of(file, name, tensor);
+      if (!(updates >= 0 && updates < 0x1p53))
+        throw failure(exit_checkpoint, path + ": '" + name +
+                                           "' is no number of updates\n  try: "
+                                           "what export --optimizer-state writes");
       return static_cast<int64_t>(updates);
     }
-  return 0;
+  return 0; // SGD does not count them
 }
 
 } // namespace trainc

@@ -124,8 +124,10 @@ double library_instance::forward_backward() {
                                           "\n  try: update, or discard",
                                           static_cast<long long>(done_)));
   check_inputs();
-  if (done_ == 0 && program_.loss_scale_offset >= 0)
-    target_.set_scalar(program_.loss_scale_offset, position_.scale.factor);
+  if (done_ == 0)
+    scale_ = position_.scale.factor;
+  if (program_.loss_scale_offset >= 0)
+    target_.set_scalar(program_.loss_scale_offset, scale_);
   const bool is_alone = options_.micro_batches == 1 && program_.loss_part_count > 0;
   set_batch_state(target_, program_, /*is_faulty=*/false, options_.mean_per_batch || is_alone);
   for (int64_t i = 0; i < program_.loss_part_count; ++i)
@@ -160,7 +162,7 @@ instance_step library_instance::update() {
   const int64_t updates = position_.step - position_.skipped_steps + 1;
   set_update_scalars(target_, program_,
                      {learning_rate_, updates, options_.micro_batches, clip_norm_, clip_value_,
-                      /*loss_limit=*/INFINITY, position_.scale.factor});
+                      /*loss_limit=*/INFINITY, scale_});
   target_.run(entry::update);
   kept_.keep_norm();
   target_.finish();

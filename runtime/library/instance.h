@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A compiled model in a program of somebody else: what the functions of a library's C interface do
-// (c_interface.h.in). The caller has the loop, the data and the schedule; here are memory, steps
+// (interface.h). The caller has the loop, the data and the schedule; here are memory, steps
 // and files. Instances share nothing, and leave the process as it is: its signals, its environment,
 // the threads of its own OpenMP regions.
 #pragma once
@@ -70,6 +70,7 @@ public:
   weighed_mean metric(std::string_view name) const;
   int64_t micro_batches() const { return options_.micro_batches; }
   bool is_complete() const { return done_ == options_.micro_batches; }
+  void check_inputs() const;    // throws where an index is out of range
   void discard() { done_ = 0; } // the passes since the last update
 
   // ---- settings of the update
@@ -94,7 +95,6 @@ public:
 private:
   void collect_tensors();
   void load_initial_parameters();
-  void check_inputs() const;
   void check_trains(const char *what) const;
   double scale_of_gradients() const;
   char *place_of_gradient(const tensor_view &tensor) const;
@@ -115,6 +115,7 @@ private:
   kept_scalars kept_;
   std::vector<weighed_mean> losses_; // of the micro-batches
   int64_t done_ = 0;                 // of them
+  double scale_ = 0;                 // of the loss, in the step that has begun
   double learning_rate_, clip_norm_, clip_value_;
   std::vector<std::optional<double>> hyperparameters_;
   run_position position_;

@@ -78,7 +78,7 @@ double library_instance::scale_of_gradients() const {
   double weight = 0;
   for (const weighed_mean &loss : losses_)
     weight += loss.weight;
-  return weight * (program_.loss_scale_offset >= 0 ? position_.scale.factor : 1);
+  return weight * (program_.loss_scale_offset >= 0 ? scale_ : 1);
 }
 
 // The arena that has the sum changes from step to step; a view has the place at its beginning.

@@ -69,6 +69,24 @@ void check_process(int threads) {
                                 "or the first step of any after the fork");
 }
 
+// Runs `work`; what it throws is a status, and the message.
+template <typename Work> int caught(trainc_model &model, const Work &work) noexcept {
+  try {
+    work();
+    return TRAINC_MODEL_OK;
+  } catch (const std::exception &error) {
+    try {
+      const failure known = as_failure(error);
+      model.message = known.message;
+      return known.code;
+    } catch (...) { // no memory for the message
+      return TRAINC_MODEL_MACHINE;
+    }
+  } catch (...) {
+    return TRAINC_MODEL_INTERNAL;
+  }
+}
+
 // A call that changes an instance, or reads what others change.
 template <typename Work> int call(trainc_model *model, const Work &work) noexcept {
   if (!model)
@@ -77,24 +95,14 @@ template <typename Work> int call(trainc_model *model, const Work &work) noexcep
     return TRAINC_MODEL_BUSY;
   int status = model->status;
   if (model->own)
-    try {
+    status = caught(*model, [&] {
       model->message.clear();
       const own_team team(model->own->threads());
       model->own->begin_call();
       check_process(model->own->threads());
       work(*model->own);
       model->message = model->own->warning();
-    } catch (const std::exception &error) {
-      try {
-        const failure known = as_failure(error);
-        status = known.code;
-        model->message = known.message;
-      } catch (...) { // no memory for the message
-        status = TRAINC_MODEL_MACHINE;
-      }
-    } catch (...) {
-      status = TRAINC_MODEL_INTERNAL;
-    }
+    });
   model->is_busy = false;
   return status;
 }
@@ -161,16 +169,12 @@ int trainc_model_create(const trainc_model_options *options, trainc_model **inst
   trainc_model *model = *instance;
   if (!model)
     return TRAINC_MODEL_MACHINE;
-  try {
+  model->status = caught(*model, [&] {
     const instance_options asked = options_of(options);
     const own_team team(0);
     check_process(asked.threads > 0 ? asked.threads : own_team::current_threads());
     model->own.emplace(trainer_program, asked);
-  } catch (const std::exception &error) {
-    const failure known = as_failure(error);
-    model->status = known.code;
-    model->message = known.message;
-  }
+  });
   return model->status;
 }
 
@@ -283,6 +287,7 @@ int trainc_model_step(trainc_model *instance, trainc_model_result *result) {
     if (own.micro_batches() != 1)
       throw failure(exit_usage, "step: the instance has several micro-batches a step\n  try: "
                                 "forward_backward for each, then update");
+    own.check_inputs(); // before what there was is forgotten
     own.discard();
     own.forward_backward();
     set_result(own, own.update(), result);

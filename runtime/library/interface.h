@@ -2,7 +2,8 @@
  *
  * A trained model as a library: plain C, for any program. The caller has the loop, the data and the
  * learning rate; an instance has the parameters, the gradients, the optimizer's state and the
- * memory of a step. A step gives the trainer's bits and allocates nothing.
+ * memory of a step. A step gives the trainer's bits, and after the first one of a
+ * thread allocates nothing.
  *
  *   trainc_model *model;
  *   if (trainc_model_create(NULL, &model) != TRAINC_MODEL_OK)

@@ -19,7 +19,7 @@ template <typename T>
 using gradient_tiles_of =
     std::conditional_t<std::is_same_v<T, bfloat16>, warp_tiles<2>, squares<T>>;
 
-// A base takes no memory where it is empty.
+// A base that is empty, as that of squares, takes no memory.
 template <typename Tiles> struct three_tiles : Tiles::exchange {
   typename Tiles::tile left, right, weights;
 };

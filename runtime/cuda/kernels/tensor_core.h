@@ -37,7 +37,9 @@ __device__ inline uint32_t pair_of(bfloat16 low, bfloat16 high) {
 // sums += left right
 __device__ inline void multiply_add(const left_fragment &left, const right_fragment &right,
                                     [[maybe_unused]] warp_exchange &exchange, float (&sums)[4]) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  __trap(); // bf16 needs sm_80; programs for it are not compiled for less
+#elif defined(__CUDA_ARCH__)
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
                "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
