@@ -180,10 +180,12 @@ class TrainStep:
             path = os.path.join(work, "state.safetensors")
             state = self.module.state_dict()
             _write_safetensors(path, {name: tensor for name, tensor in state.items() if tensor.is_floating_point()})
-            with warnings.catch_warnings():
-                warnings.filterwarnings("error", message=".*initial values have.*")  # they would be zeros
-                warnings.filterwarnings("ignore", message=".*not parameters? of the model.*|.*by the names of the module.*")
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
                 self.model.load_state_dict(path)
+            for warning in told:  # one text has all that the call says; what is lacking would be zeros
+                if "initial values have" in str(warning.message):
+                    raise ModelError(4, str(warning.message))
             states = self._states_of(optimizer) if optimizer is not None else {}
             if states:
                 path = os.path.join(work, "optimizer.safetensors")
@@ -245,9 +247,8 @@ class TrainStep:
             for name, values in _read_safetensors(path):
                 if name in own:
                     own[name].copy_(values.reshape(own[name].shape))
-            norms = {name: part for name, part in self.module.named_modules() if hasattr(part, "num_batches_tracked")}
-            for part in norms.values():
-                if part.training and part.num_batches_tracked is not None:
+            for part in self.module.modules():
+                if part.training and getattr(part, "num_batches_tracked", None) is not None:
                     part.num_batches_tracked += self._passes
             if optimizer is not None:
                 path = os.path.join(work, "optimizer.safetensors")

@@ -7,7 +7,7 @@ import torch
 import torchvision
 import transformers
 from torch import nn
-from trainc.torch import CompileError, TrainStep
+from trainc.torch import CompileError, ModelError, TrainStep
 
 STEPS = 20
 
@@ -223,6 +223,14 @@ def test_an_optimizer_of_a_part_is_refused():
     module = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 3))
     with pytest.raises(CompileError, match="requires_grad"):
         TrainStep(module, "mse", torch.optim.SGD(module[1].parameters(), lr=0.1), example=(torch.randn(2, 5), torch.randn(2, 3)))
+
+
+def test_a_module_that_lacks_parameters_is_not_loaded():
+    module, x, y = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 3)), torch.randn(2, 5), torch.randn(2, 3)
+    step = TrainStep(module, "mse", example=(x, y))
+    step.module = nn.Sequential(module[0], nn.Tanh(), nn.Linear(4, 3))  # the second layer has another name
+    with pytest.raises(ModelError, match="initial values have"):
+        step.load()
 
 
 def test_what_cannot_be_compiled():
