@@ -79,7 +79,7 @@ public:
 
   // ---- files
   void load(const std::string &path);
-  std::string save(const std::string &folder); // returns the checkpoint's path
+  void save(const std::string &folder);
   // As PyTorch's module and optimizer have them (checkpoint/state_dict.h, module_weights.h).
   void save_state_dict(const std::string &path);
   void save_optimizer_state(const std::string &path);
@@ -88,7 +88,6 @@ public:
   void export_model(const std::string &path);
 
   int64_t step() const { return position_.step; }
-  int64_t skipped_steps() const { return position_.skipped_steps; }
   int threads() const { return threads_; }
   const std::string &warning() const { return warning_; }
 

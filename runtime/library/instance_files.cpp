@@ -10,7 +10,6 @@
 #include "runtime/files/own_files.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <dlfcn.h>
 #include <filesystem>
 #include <unistd.h>
@@ -82,7 +81,7 @@ void library_instance::load(const std::string &path) {
     position_.scale = info.scale.factor > 0 ? info.scale : loss_scale{defaults_.loss_scale};
 }
 
-std::string library_instance::save(const std::string &folder) {
+void library_instance::save(const std::string &folder) {
   check_trains("save");
   sample_order order;
   order.seed = options_.seed;
@@ -92,7 +91,6 @@ std::string library_instance::save(const std::string &folder) {
   writer.open();
   if (const save_result result = writer.save(position_); result.error != 0)
     throw failure(exit_disk, save_problem(result, folder, position_.step));
-  return folder + "/" + format_text("step-%08" PRId64, position_.step);
 }
 
 void library_instance::save_state_dict(const std::string &path) {

@@ -329,35 +329,30 @@ int trainc_model_get(trainc_model *instance, const char *name, double *value) {
   });
 }
 
+// Files.
+using of_path = void (library_instance::*)(const std::string &);
+static int call_with(trainc_model *instance, of_path work, const char *path) {
+  return call(instance, [&](library_instance &own) { (own.*work)(text_or(path, "the path")); });
+}
+
 int trainc_model_save(trainc_model *instance, const char *folder) {
-  return call(instance, [&](library_instance &own) { own.save(text_or(folder, "the folder")); });
+  return call_with(instance, &library_instance::save, folder);
 }
-
 int trainc_model_load(trainc_model *instance, const char *path) {
-  return call(instance, [&](library_instance &own) { own.load(text_or(path, "the path")); });
+  return call_with(instance, &library_instance::load, path);
 }
-
 int trainc_model_export(trainc_model *instance, const char *path) {
-  return call(instance,
-              [&](library_instance &own) { own.export_model(text_or(path, "the path")); });
+  return call_with(instance, &library_instance::export_model, path);
 }
-
 int trainc_model_save_state_dict(trainc_model *instance, const char *path) {
-  return call(instance,
-              [&](library_instance &own) { own.save_state_dict(text_or(path, "the path")); });
+  return call_with(instance, &library_instance::save_state_dict, path);
 }
-
 int trainc_model_save_optimizer_state(trainc_model *instance, const char *path) {
-  return call(instance,
-              [&](library_instance &own) { own.save_optimizer_state(text_or(path, "the path")); });
+  return call_with(instance, &library_instance::save_optimizer_state, path);
 }
-
 int trainc_model_load_state_dict(trainc_model *instance, const char *path) {
-  return call(instance,
-              [&](library_instance &own) { own.load_state_dict(text_or(path, "the path")); });
+  return call_with(instance, &library_instance::load_state_dict, path);
 }
-
 int trainc_model_load_optimizer_state(trainc_model *instance, const char *path) {
-  return call(instance,
-              [&](library_instance &own) { own.load_optimizer_state(text_or(path, "the path")); });
+  return call_with(instance, &library_instance::load_optimizer_state, path);
 }
