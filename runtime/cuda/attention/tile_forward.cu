@@ -133,14 +133,20 @@ void start(Kernel kernel, int parts, const attention_shape &shape, bool masked_t
          all.result(), all.log_sum());
 }
 
+// A result of more columns than a tile has two parts in a block.
+template <typename T, typename Kernel>
+void start(Kernel narrow, Kernel wide, const attention_shape &shape, bool masked_to_zero,
+           const attention_tensors<T> &tensors) {
+  const bool is_wide = shape.sizes.value_size > tiles_of<T>::edge;
+  start(is_wide ? wide : narrow, is_wide ? 2 : 1, shape, masked_to_zero, tensors);
+}
+
 } // namespace
 
 template <>
 void attention_on_tiles(const attention_shape &shape, bool masked_to_zero,
                         const attention_tensors<float> &tensors) {
-  const bool is_wide = shape.sizes.value_size > tiles_of<float>::edge;
-  start(is_wide ? attention_f32_wide : attention_f32, is_wide ? 2 : 1, shape, masked_to_zero,
-        tensors);
+  start(attention_f32, attention_f32_wide, shape, masked_to_zero, tensors);
 }
 
 template <>
@@ -152,9 +158,7 @@ void attention_on_tiles(const attention_shape &shape, bool masked_to_zero,
 template <>
 void attention_on_tiles(const attention_shape &shape, bool masked_to_zero,
                         const attention_tensors<bfloat16> &tensors) {
-  const bool is_wide = shape.sizes.value_size > tiles_of<bfloat16>::edge;
-  start(is_wide ? attention_bf16_wide : attention_bf16, is_wide ? 2 : 1, shape, masked_to_zero,
-        tensors);
+  start(attention_bf16, attention_bf16_wide, shape, masked_to_zero, tensors);
 }
 
 } // namespace trainc

@@ -88,39 +88,39 @@ template <int split> struct warp_tiles {
   template <bool is_transposed>
   __device__ static void multiply(const tile &left, const tile &right, int64_t length,
                                   int64_t width, exchange &lanes, sums &added) {
-    const warp_tiles of;
-    const int end = end_of(length), columns = end_of(width);
-#pragma unroll 1
-    for (int k = 0; k < end; k += 16) {
-      const int row = of.row(0), first = k + 2 * of.t;
-      const left_fragment a = {{left.along_row(row, first), left.along_row(row + 8, first),
-                                left.along_row(row, first + 8),
-                                left.along_row(row + 8, first + 8)}};
-      of.add_columns(a, columns, lanes, added, [&](int column, int part) {
-        return is_transposed ? right.along_row(column, first + 8 * part)
-                             : right.along_column(first + 8 * part, column);
-      });
-    }
+    add_product(
+        length, width, lanes, added, [&](int row, int k) { return left.along_row(row, k); },
+        [&](int column, int k) {
+          return is_transposed ? right.along_row(column, k) : right.along_column(k, column);
+        });
   }
 
   // added += left' right, over so many rows
   __device__ static void multiply_rows(const tile &left, const tile &right, int64_t length,
                                        int64_t width, exchange &lanes, sums &added) {
+    add_product(
+        length, width, lanes, added, [&](int row, int k) { return left.along_column(k, row); },
+        [&](int column, int k) { return right.along_column(k, column); });
+  }
+
+private:
+  // `left` and `right` read two numbers of a row, or of a column, of the product: those of k, k
+  // + 1.
+  template <typename Left, typename Right>
+  __device__ __forceinline__ static void add_product(int64_t length, int64_t width, exchange &lanes,
+                                                     sums &added, Left left, Right right) {
     const warp_tiles of;
     const int end = end_of(length), columns = end_of(width);
 #pragma unroll 1
     for (int k = 0; k < end; k += 16) {
       const int row = of.row(0), first = k + 2 * of.t;
-      const left_fragment a = {{left.along_column(first, row), left.along_column(first, row + 8),
-                                left.along_column(first + 8, row),
-                                left.along_column(first + 8, row + 8)}};
-      of.add_columns(a, columns, lanes, added, [&](int column, int part) {
-        return right.along_column(first + 8 * part, column);
-      });
+      const left_fragment a = {
+          {left(row, first), left(row + 8, first), left(row, first + 8), left(row + 8, first + 8)}};
+      of.add_columns(a, columns, lanes, added,
+                     [&](int column, int part) { return right(column, first + 8 * part); });
     }
   }
 
-private:
   // `pair` reads two numbers of the right side: of a column, from the fragment's first or second
   // half.
   template <typename Pair>
