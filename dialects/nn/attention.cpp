@@ -114,7 +114,8 @@ int64_t AttentionStep::gradientScratchBytes(const StridedBatch &laid) const {
                                    sizes.sharing, sizes.reach, static_cast<int64_t>(masks.size())},
                                   kept, added)
                       .scratch_bytes(numbers * elementBytes(sum), maskBytes);
-  int64_t onGpu = sizes.heads() * sizes.queries * elementBytes(sum); // means of slopes
+  // Means of slopes, and what makes weights add up to 1.
+  int64_t onGpu = 2 * sizes.heads() * sizes.queries * elementBytes(sum);
   return std::max(onCpu, onGpu);
 }
 

@@ -55,15 +55,6 @@ private:
 
 // ---- a tile
 
-// A row's weights are computed once more from its log_sum. Where a finite mask hides all its keys,
-// that is so far from 0 that it is rounded by more than weights are, and they do not add up to 1.
-template <typename S> TRAINC_INLINE bool is_rounded_off(S log_sum) {
-  constexpr S error_of_weights = S(1e-4);
-  const S size = log_sum < 0 ? -log_sum : log_sum;
-  return size * std::numeric_limits<S>::epsilon() > error_of_weights &&
-         size <= std::numeric_limits<S>::max();
-}
-
 template <typename P, typename S> struct gradient_tile {
   S *scores, factor; // what these have still to be multiplied by
   S *slopes;         // gradients of the weights

@@ -4,8 +4,10 @@
 #pragma once
 
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/inline.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace trainc {
 
@@ -13,7 +15,7 @@ template <typename T> struct attention_gradients {
   const T *dresult;
   T *dq, *dk, *dv;
   attention_sum<T> *dmask; // null where nobody asks for it
-  char *scratch; // of attention_split::scratch_bytes, at least a number for each query of a head
+  char *scratch; // of attention_split::scratch_bytes, at least two numbers for each query of a head
 };
 
 struct attention_gradient_layouts {
@@ -55,6 +57,15 @@ void attention_gradient(const attention_sizes &sizes, const attention_batch &bat
 }
 
 // ---- for the compiler and the implementation
+
+// A row's weights are computed once more from its log_sum. Where a finite mask hides all its keys,
+// that is so far from 0 that it is rounded by more than weights are, and they do not add up to 1.
+template <typename S> TRAINC_INLINE bool is_rounded_off(S log_sum) {
+  constexpr S error_of_weights = S(1e-4);
+  const S size = log_sum < 0 ? -log_sum : log_sum;
+  return size * std::numeric_limits<S>::epsilon() > error_of_weights &&
+         size <= std::numeric_limits<S>::max();
+}
 
 constexpr int64_t attention_tile_keys = 256;
 

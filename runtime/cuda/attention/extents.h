@@ -69,7 +69,7 @@ template <typename T> struct attention_gradient_extents {
     return reads(static_cast<const S *>(call.tensors.log_sum), of.log_sum().elements);
   }
   buffer_extent<const S> mean() const {
-    return reads(static_cast<const S *>(means()), of.log_sum().elements);
+    return reads(static_cast<const S *>(means()), 2 * of.log_sum().elements);
   }
   buffer_extent<const T> dresult() const {
     return reads(call.gradients.dresult,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The means of the slopes of each query by its weights, which the gradient of attention subtracts:
-// the products of the result and its gradient. A warp has a row.
+// What the gradient of attention needs of each query: the mean of its slopes by its weights, which
+// is the product of the result and its gradient, and what makes its weights add up to 1. A warp has
+// a row.
 #include "runtime/cuda/attention/extents.h"
 #include "runtime/cuda/attention/places.h"
 #include "runtime/cuda/kernels/reduce.h"
@@ -11,24 +12,58 @@ namespace {
 
 constexpr int block_threads = 256, block_rows = block_threads / 32;
 
+// The sum of a row's weights as its log_sum gives them.
 template <typename T>
-__global__ void means(attention_sizes sizes, attention_batch batch, matrix_layout layout,
-                      matrix_layout dlayout, int64_t rows, const T *result, const T *dresult,
-                      attention_sum<T> *mean) {
+__device__ attention_sum<T> sum_of_weights(const attention_shape &shape,
+                                           const attention_tensors<T> &in, int64_t head,
+                                           int64_t query, attention_sum<T> log_sum) {
+  using S = attention_sum<T>;
+  const attention_sizes &sizes = shape.sizes;
+  const auto q = matrix_of(in.q, shape.batch, shape.q, head, sizes.queries, sizes.size);
+  const auto k = matrix_of(in.k, shape.batch, shape.k, head, sizes.keys, sizes.size);
+  const head_masks<S> masks = masks_of(shape, in, head);
+  const S scale = static_cast<S>(shape.scale);
+  S sum = 0;
+  for (int64_t key = threadIdx.x % 32; key < end_of_keys(sizes, query); key += 32) {
+    S score = 0;
+    for (int64_t d = 0; d < sizes.size; ++d)
+      score = fma(static_cast<S>(q.at(query, d)), static_cast<S>(k.at(key, d)), score);
+    sum += exp(masks.add(query, key, score * scale) - log_sum);
+  }
+  return sum_of_warp(sum);
+}
+
+// `means`, then as many numbers that weights are multiplied by: 1, but where log_sums are rounded
+// off.
+template <typename T>
+__global__ void means(attention_shape shape, matrix_layout dlayout, int64_t rows, const T *result,
+                      const T *dresult, const T *q, const T *k, const attention_sum<T> *first_mask,
+                      const attention_sum<T> *second_mask, const attention_sum<T> *log_sums,
+                      attention_sum<T> *means) {
   using S = attention_sum<T>;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * block_rows + threadIdx.x / 32;
   if (row >= rows)
     return;
+  const attention_sizes &sizes = shape.sizes;
   const int64_t head = row / sizes.queries, query = row % sizes.queries;
-  const T *y = result + batch_offset(batch.of, layout, head) + query * layout.row_stride;
-  const T *dy = dresult + batch_offset(batch.of, dlayout, head) + query * dlayout.row_stride;
+  const T *y =
+      result + batch_offset(shape.batch.of, shape.result, head) + query * shape.result.row_stride;
+  const T *dy = dresult + batch_offset(shape.batch.of, dlayout, head) + query * dlayout.row_stride;
   S sum = 0;
   for (int64_t d = threadIdx.x % 32; d < sizes.value_size; d += 32)
-    sum = fma(static_cast<S>(y[d * layout.column_stride]),
+    sum = fma(static_cast<S>(y[d * shape.result.column_stride]),
               static_cast<S>(dy[d * dlayout.column_stride]), sum);
   sum = sum_of_warp(sum);
-  if (threadIdx.x % 32 == 0)
-    mean[row] = sum;
+  const S log_sum = log_sums[row];
+  S inverse = 1;
+  if (is_rounded_off(log_sum))
+    inverse =
+        1 / sum_of_weights<T>(shape, {q, k, nullptr, {first_mask, second_mask}, nullptr, nullptr},
+                              head, query, log_sum);
+  if (threadIdx.x % 32 == 0) {
+    means[row] = sum;
+    means[rows + row] = inverse;
+  }
 }
 
 } // namespace
@@ -37,10 +72,10 @@ template <typename T> void means_of_slopes(const attention_gradient_call<T> &cal
   const attention_gradient_extents<T> all(call);
   const int64_t rows = all.of.heads() * call.shape.sizes.queries;
   launch("means of attention's slopes", means<T>,
-         {blocks_of(parts_of(rows, block_rows)), block_threads}, call.shape.sizes, call.shape.batch,
-         call.shape.result, call.layouts.dresult, rows,
-         reads(static_cast<const T *>(call.tensors.result), all.of.result().elements),
-         all.dresult(), writes(all.means(), rows));
+         {blocks_of(parts_of(rows, block_rows)), block_threads}, call.shape, call.layouts.dresult,
+         rows, reads(static_cast<const T *>(call.tensors.result), all.of.result().elements),
+         all.dresult(), all.of.q(), all.of.k(), all.of.mask(0), all.of.mask(1), all.log_sum(),
+         writes(all.means(), 2 * rows));
 }
 
 template void means_of_slopes(const attention_gradient_call<float> &);

@@ -13,7 +13,7 @@ namespace trainc {
 template <typename T> struct gradient_inputs {
   attention_tensors<T> tensors;
   const T *dresult;
-  const attention_sum<T> *log_sum, *mean;
+  const attention_sum<T> *log_sum, *mean; // these with the inverses after all means
 };
 
 // Of one head of queries.
@@ -21,7 +21,7 @@ template <typename T> struct gradient_head {
   using S = attention_sum<T>;
   head_matrix<const T> q, k, v, dresult;
   head_masks<S> masks;
-  const S *log_sum, *mean;
+  const S *log_sum, *mean, *inverse;
 
   __device__ gradient_head(const attention_shape &shape, const matrix_layout &of_dresult,
                            const gradient_inputs<T> &in, int64_t head)
@@ -33,7 +33,8 @@ template <typename T> struct gradient_head {
         dresult(matrix_of(in.dresult, shape.batch, of_dresult, head, shape.sizes.queries,
                           shape.sizes.value_size)),
         masks(masks_of(shape, in.tensors, head)), log_sum(in.log_sum + head * shape.sizes.queries),
-        mean(in.mean + head * shape.sizes.queries) {}
+        mean(in.mean + head * shape.sizes.queries),
+        inverse(mean + batch_count(shape.batch.of) * shape.sizes.queries) {}
 };
 
 // The weights of this thread's pairs of the tile from (query, key) on, and the gradients of their
@@ -52,13 +53,14 @@ differentiate(const attention_sizes &sizes, typename Tiles::sum scale,
   for (int r = 0; r < Tiles::thread_rows; ++r) {
     const int64_t i = query + thread.row(r);
     const S log_sum = i < sizes.queries ? head.log_sum[i] : S(0),
-            mean = i < sizes.queries ? head.mean[i] : S(0);
+            mean = i < sizes.queries ? head.mean[i] : S(0),
+            inverse = i < sizes.queries ? head.inverse[i] : S(0);
 #pragma unroll
     for (int c = 0; c < Tiles::thread_columns; ++c) {
       const int64_t j = key + thread.score(c);
       S weight = 0;
       if (sees(sizes, i, j))
-        weight = exp(head.masks.add(i, j, weights[r][c] * scale) - log_sum);
+        weight = exp(head.masks.add(i, j, weights[r][c] * scale) - log_sum) * inverse;
       weights[r][c] = weight;
       slopes[r][c] = weight == S(0) ? S(0) : weight * (slopes[r][c] - mean);
     }

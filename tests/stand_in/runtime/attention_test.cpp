@@ -16,7 +16,7 @@ template <typename T> attention_numbers on_device(const attention_problem<T> &p)
   device_copy<T> q(p.q), k(p.k), v(p.v), dresult(p.dresult), result(p.dresult), dq(p.q), dk(p.k),
       dv(p.v);
   device_copy<sum> padding(p.padding), bias(p.bias), dbias(p.bias),
-      log_sum(std::vector<sum>(rows, sum(-1))), scratch(std::vector<sum>(rows, sum(-1)));
+      log_sum(std::vector<sum>(rows, sum(-1))), scratch(std::vector<sum>(2 * rows, sum(-1)));
   attention_tensors<T> tensors = {q.data(), k.data(), v.data(), {}, result.data(), log_sum.data()};
   for (size_t i = 0; i < p.masks.size(); ++i)
     tensors.masks[i] = p.masks[i] == &p.bias ? bias.data() : padding.data();
@@ -47,6 +47,9 @@ const attention_case attention_cases[] = {
     {1, 1, 1, 80, 80, 8, 8, -5, false, false, false},
     {1, 2, 2, 66, 70, 128, 128, 4, false, false, true},
     {1, 1, 1, 10, 66, 200, 140, all_keys, false, true, false},
+    // a mask that is finite, and hides all keys of the last sample
+    {3, 4, 2, 70, 150, 8, 24, all_keys, true, false, true, std::numeric_limits<float>::lowest()},
+    {2, 2, 1, 9, 20, 5, 3, 11, true, false, false, -1e30f},
 };
 
 template <typename T> struct attention_test : testing::Test { streams queues; };
