@@ -5,8 +5,8 @@
 // through its tiles in order.
 #pragma once
 
-#include "runtime/cpu/attention_products.h"
 #include "runtime/cpu/one_thread.h"
+#include "runtime/cpu/row_products.h"
 #include "runtime/cpu/thread_memory.h"
 #include "runtime/cpu/wide_vectors.h"
 #include "runtime/kernels/attention_gradient.h"

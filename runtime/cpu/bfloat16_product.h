@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A product of matrices of bf16 as a primitive of oneDNN, where the processor multiplies tiles of
-// bf16 (AMX): multiplies_bfloat16 of onednn.h.
+// bf16 (AMX): multiplies_bfloat16 of row_products.h.
 #pragma once
 
 #include "runtime/cpu/onednn.h"

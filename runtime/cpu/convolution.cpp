@@ -17,6 +17,7 @@
 #include "runtime/cpu/narrow_lines.h"
 #include "runtime/cpu/one_thread.h"
 #include "runtime/cpu/onednn.h"
+#include "runtime/cpu/row_products.h"
 #include "runtime/cpu/thread_memory.h"
 
 #include <algorithm>
@@ -570,8 +571,8 @@ void weight_gradient_by_product(const convolution_shape &shape, const float *x, 
   for_parts(parts, [&](int64_t part) {
     const int64_t row = sizes.outputs * part / parts;
     const int64_t rows = sizes.outputs * (part + 1) / parts - row;
-    dnnl::sgemm('N', 'T', rows, sizes.inputs, sizes.columns, 1.0f, gradients + row * sizes.columns,
-                sizes.columns, columns, sizes.columns, 0.0f, dw + row * sizes.inputs, sizes.inputs);
+    multiply_rows('N', 'T', rows, sizes.inputs, sizes.columns, 1, gradients + row * sizes.columns,
+                  sizes.columns, columns, sizes.columns, 0, dw + row * sizes.inputs, sizes.inputs);
   });
 }
 

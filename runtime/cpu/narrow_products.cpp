@@ -8,6 +8,7 @@
 #include "runtime/cpu/bfloat16_product.h"
 #include "runtime/cpu/narrow_lines.h"
 #include "runtime/cpu/product_tiles.h"
+#include "runtime/cpu/row_products.h"
 
 #include <dnnl.hpp>
 #include <map>

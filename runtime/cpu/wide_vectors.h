@@ -4,28 +4,13 @@
 // too, which gives the same bits.
 #pragma once
 
-#include <dnnl.h>
 #include <type_traits>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace trainc {
 
 // What this machine's loops are compiled for; no more than oneDNN may use (ONEDNN_MAX_CPU_ISA).
 enum class vectors { any, avx2, avx512 };
-inline vectors find_widest() {
-#if defined(__x86_64__)
-  const auto allowed = [](int isa) { return (dnnl_get_effective_cpu_isa() & isa) == isa; };
-  if (allowed(dnnl_cpu_isa_avx512_core) && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
-    return vectors::avx512;
-  if (allowed(dnnl_cpu_isa_avx2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return vectors::avx2;
-#endif
-  return vectors::any;
-}
-inline const vectors widest = find_widest();
+extern const vectors widest;
 
 #if defined(__x86_64__)
 template <typename Work>

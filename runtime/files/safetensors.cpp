@@ -208,11 +208,6 @@ bool fills(file_type from, data_type to, taken_types types) {
 
 } // namespace
 
-tensor_view view_of(const tensor_place &tensor, std::string name, char *data) {
-  return {std::move(name), tensor.type,
-          std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank), data, byte_count(tensor)};
-}
-
 std::string safetensors_header(const std::vector<tensor_view> &tensors,
                                const std::map<std::string, std::string> &metadata) {
   std::string text = "{";

@@ -8,6 +8,7 @@
 #include "runtime/files/data_types.h"
 #include "runtime/files/file_operations.h"
 #include "runtime/files/npy.h"
+#include "runtime/files/tensor_view.h"
 
 #include <map>
 #include <optional>
@@ -15,17 +16,6 @@
 #include <vector>
 
 namespace trainc {
-
-// A named tensor in an arena, to be written or filled.
-struct tensor_view {
-  std::string name;
-  data_type type;
-  std::vector<int64_t> shape;
-  char *data;
-  int64_t bytes;
-};
-
-tensor_view view_of(const tensor_place &tensor, std::string name, char *data);
 
 // The length prefix and header for these tensors in this order, padded with
 // spaces so that the data begins at a multiple of 64 bytes.

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/files/data_types.h"
+
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+// A named tensor in an arena, to be written or filled.
+struct tensor_view {
+  std::string name;
+  data_type type;
+  std::vector<int64_t> shape;
+  char *data;
+  int64_t bytes;
+};
+
+inline tensor_view view_of(const tensor_place &tensor, std::string name, char *data) {
+  return {std::move(name), tensor.type,
+          std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank), data, byte_count(tensor)};
+}
+
+} // namespace trainc
