@@ -317,7 +317,9 @@ private:
   /// The instruction set that the kernels are compiled for, as the trainer names it.
   std::string chooseMarch() const {
     if (recipe.target == "cpu")
-      return options.march == "native" ? nativeMarch() : options.march;
+      return options.march != "native"      ? options.march
+             : options.targetTriple.empty() ? nativeMarch()
+                                            : "armv8.2-a"; // of aarch64
     return "sm_" + llvm::join(*parseCudaArchitectures(options.cudaArchitectures), ", sm_");
   }
 
@@ -369,9 +371,9 @@ private:
                                       recipe.precision, report)) ||
         failed(writeExportTemplate(model, output.entry("export_template.onnx"), report)))
       return false;
-    if (options.library && failed(emitLibrary(installation)))
+    if (!options.library.empty() && failed(emitLibrary(installation)))
       return false;
-    if (options.makesTrainer() && !hostCompile(installation))
+    if (options.compiles() && !hostCompile(installation))
       return false;
     // Before the output: one that a kill leaves behind names too much, not too little.
     return (options.depfile.empty() || writeDepfile(installation)) &&
@@ -386,7 +388,9 @@ private:
     if (failed(output.makeRoomFor(options.depfile, report)))
       return false;
     std::string made =
-        output.path() + (options.makesTrainer() ? "/trainer" : "/source/CMakeLists.txt");
+        output.path() + (!options.compiles()   ? "/source/CMakeLists.txt"
+                         : options.isMinimal() ? "/library/lib" + nameOfLibrary() + ".so"
+                                               : "/trainer");
     return succeeded(trainc::writeDepfile(
         options.depfile, options.depfileTarget.empty() ? made : options.depfileTarget, files,
         report));
@@ -401,9 +405,11 @@ private:
     return !error;
   }
 
+  std::string nameOfLibrary() { return libraryName(train::modelNameOf(*model.module)); }
+
   LogicalResult emitLibrary(const Installation &installation) {
     StringRef modelName = train::modelNameOf(*model.module);
-    const std::string name = libraryName(modelName);
+    const std::string name = nameOfLibrary();
     auto text = [&](StringRef file) {
       auto read = MemoryBuffer::getFile(installation.includeFolder + "/runtime/library/" + file);
       return read ? libraryText((*read)->getBuffer(), name) : std::string();
@@ -416,19 +422,42 @@ private:
     if (failed(output.makeFolder("source/library", report)) ||
         failed(output.writeText("source/library/" + name + ".h", header, report)) ||
         failed(output.writeText("source/library.cpp", forwards, report)) ||
-        failed(output.writeText("source/library.cmake", libraryBuildText(name), report)))
+        failed(options.isMinimal()
+                   ? output.writeText("source/CMakeLists.txt",
+                                      minimalLibraryBuildText(name, chooseMarch()), report)
+                   : output.writeText("source/library.cmake", libraryBuildText(name), report)))
       return failure();
-    if (!options.makesTrainer()) // its folder is for what is built
+    if (!options.compiles()) // its folder is for what is built
       return success();
     if (failed(output.makeFolder("library", report)) ||
         failed(output.writeText("library/" + name + ".h", header, report)) ||
         failed(output.writeText("library/" + name + ".hpp", headerOfCxx, report)))
       return failure();
-    std::string libraries = "-ldnnl -lstdc++ -lm";
-    for (const std::string &argument : installation.linkArguments)
-      libraries += " " + argument;
+    if (options.isMinimal() && failed(writeValuesForLibrary("library/" + name)))
+      return failure();
+    std::string libraries = options.isMinimal() ? "-lstdc++ -lm" : "-ldnnl -lstdc++ -lm";
+    if (!options.isMinimal())
+      for (const std::string &argument : installation.linkArguments)
+        libraries += " " + argument;
     return output.writeText("library/" + name + ".pc", pkgConfigText(name, modelName, libraries),
                             report);
+  }
+
+  /// What the caller of a library without files writes into it, in the order of its tables.
+  LogicalResult writeValuesForLibrary(const std::string &base) {
+    auto function = model.module->lookupSymbol<func::FuncOp>("forward_backward");
+    if (!function)
+      function = model.module->lookupSymbol<func::FuncOp>("evaluate");
+    std::vector<std::string> parameters, buffers;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (train::roleAs<train::ParameterAttr>(function, i))
+        parameters.push_back(train::nameOf(function, i).str());
+      else if (train::roleAs<train::BufferAttr>(function, i))
+        buffers.push_back(train::nameOf(function, i).str());
+    return failure(
+        failed(writeValues(model, parameters, output.entry(base + ".parameters"), report)) ||
+        (!buffers.empty() &&
+         failed(writeValues(model, buffers, output.entry(base + ".buffers"), report))));
   }
 
   bool copyOperators() {
@@ -530,17 +559,29 @@ private:
       compile.folders.push_back(custom.folder);
     compile.includes = {installation.includeFolder};
     compile.march = chooseMarch();
-    compile.linkArguments = installation.archives(recipe.target);
+    if (!options.isMinimal())
+      compile.linkArguments = installation.archives(recipe.target);
     if (recipe.target == "cuda" && failed(addCuda(installation, compile)))
       return false;
-    llvm::append_range(compile.linkArguments, installation.linkArguments);
-    if (options.library) {
+    if (!options.isMinimal())
+      llvm::append_range(compile.linkArguments, installation.linkArguments);
+    if (!options.library.empty()) {
       compile.libraryFolder = output.entry("library");
-      compile.libraryName = libraryName(train::modelNameOf(*model.module));
+      compile.libraryName = nameOfLibrary();
     }
     if (options.bundle)
       compile.linkAgainWith = [this] { return bundle(); };
-    compile.output = output.entry("trainer");
+    if (options.isMinimal()) {
+      compile.isMinimal = true;
+      compile.includes.clear(); // all that it needs is in the folder
+      if (!options.targetTriple.empty()) {
+        compile.toolPrefix = options.targetTriple + "-";
+        if (!is_contained(options.given, "host-compiler"))
+          compile.compiler = compile.toolPrefix + "g++";
+      }
+    } else {
+      compile.output = output.entry("trainer");
+    }
     compile.log = temporaryPath("compile.log"); // outlives the output folder of a failure
     std::string message;
     compile.warningsAreErrors = std::getenv("TRAINC_WARNINGS_ARE_ERRORS") != nullptr; // tests
@@ -548,7 +589,7 @@ private:
     if (!compiled)
       letInterruptEnd();
     if (compiled) {
-      if (!llvm::sys::fs::exists(compile.output))
+      if (!compile.output.empty() && !llvm::sys::fs::exists(compile.output))
         return succeeded(
             report.error(ExitCode::hostCompilerFailed, options.model,
                          "'" + compile.compiler + "' succeeded but produced no trainer",

@@ -63,11 +63,15 @@ struct Parser {
 #define LIST(member, name, value, help)                                                            \
   cl::list<std::string> member{name, cl::value_desc(value), cl::desc(help), cl::cat(category)};
 #define FLAG(member, name, help) cl::opt<bool> member{name, cl::desc(help), cl::cat(category)};
+#define CHOICE(member, name, value, help)                                                          \
+  cl::opt<std::string> member{name, cl::ValueOptional, cl::value_desc(value), cl::desc(help),      \
+                              cl::cat(category)};
 #include "compiler/options.def"
 #undef SECTION
 #undef TEXT
 #undef LIST
 #undef FLAG
+#undef CHOICE
 };
 } // namespace
 
@@ -127,7 +131,7 @@ private:
     }
     bool hasValue = word.contains('=');
     if (found->second->getValueExpectedFlag() != cl::ValueRequired) {
-      if (hasValue)
+      if (hasValue && found->second->ValueStr.empty()) // one that may have a value names it
         complain("takes no value, found '" + value + "'", dashed(name));
       return false;
     }
@@ -201,11 +205,16 @@ std::optional<Options> parseOptions(int argc, char **argv, Report &report) {
 #define LIST(member, name, value, help)                                                            \
   options.member.assign(parser.member.begin(), parser.member.end());
 #define FLAG(member, name, help) options.member = parser.member;
+#define CHOICE(member, name, value, help)                                                          \
+  options.member = parser.member;                                                                  \
+  if (parser.member.getNumOccurrences() > 0 && options.member.empty())                             \
+    options.member = StringRef(value).split('|').first;
 #include "compiler/options.def"
 #undef SECTION
 #undef TEXT
 #undef LIST
 #undef FLAG
+#undef CHOICE
   return options;
 }
 
@@ -300,6 +309,12 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   if (!keepF32.empty() && precision != "bf16" && precision != "fp16")
     complain("--keep-f32", "no product is narrower with --precision " + precision,
              "--precision bf16");
+  if (isMinimal() && precision != "f32")
+    complain("--precision", "a minimal library computes in f32; found '" + precision + "'",
+             "--library, or --precision f32");
+  if (!targetTriple.empty() && march == "native" && !StringRef(targetTriple).starts_with("aarch64"))
+    complain("--march", "native is this machine's, not one of '" + targetTriple + "'",
+             "--march with a name that " + targetTriple + "-g++ knows");
   recipe.target = target;
   recipe.epilogues = !noEpilogues;
   recipe.kept = keep.empty() ? "" : readerInto(report).pattern("keep", keep);
@@ -437,11 +452,15 @@ void Options::checkChoices(Report &report) const {
 #define TEXT(member, name, value, default_, help) check(name, placeholderOf(name, value), member);
 #define LIST(member, name, value, help)
 #define FLAG(member, name, help)
+#define CHOICE(member, name, value, help)                                                          \
+  if (!member.empty())                                                                             \
+    check(name, value, member);
 #include "compiler/options.def"
 #undef SECTION
 #undef TEXT
 #undef LIST
 #undef FLAG
+#undef CHOICE
 }
 
 /// --stop-after names a step, and no option is given that nothing would look at.
@@ -511,7 +530,7 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
            "--stop-after with a pass before emit");
   if (depfile.empty())
     refuse({"depfile-target"}, "without --depfile", "--depfile FILE");
-  if (!makesTrainer())
+  if (!compiles())
     refuse({"bundle", "host-compiler", "nvcc"},
            sourceOnly ? "with --source-only, which makes no trainer"
                       : "with --stop-after emit, which makes no trainer");
@@ -519,8 +538,12 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
     refuse({"nvcc", "cuda-arch", "no-epilogues"}, "on a trainer for --target cpu");
   else
     refuse({"march", "library"}, "on a trainer for --target " + target);
-  if (library)
+  if (!library.empty())
     refuse({"stages", "shard"}, "on a library, which has no ranks");
+  if (isMinimal())
+    refuse({"bundle"}, "with --library=minimal, which makes no trainer");
+  else
+    refuse({"target-triple"}, "without --library=minimal", "both");
   if (forwardOnly)
     refuse({"loss",
             "optimizer",
@@ -568,11 +591,13 @@ std::string optionsDocumentation() {
   row(dashed(name) + " " + placeholderOf(name, value), help, default_);
 #define LIST(member, name, value, help) row(dashed(name) + " " value, help, "");
 #define FLAG(member, name, help) row(dashed(name), help, "");
+#define CHOICE(member, name, value, help) row(dashed(name) + "[=" value "]", help, "");
 #include "compiler/options.def"
 #undef SECTION
 #undef TEXT
 #undef LIST
 #undef FLAG
+#undef CHOICE
   text += "\n## Losses\n\n" + train::lossDocumentation();
   text += "\n## Optimizers\n\n" + train::optimizerDocumentation();
   text += "\n## Findings\n\nMessages about what a file does not tell, and about the host, end with "

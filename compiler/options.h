@@ -20,11 +20,13 @@ struct Options {
 #define TEXT(member, name, value, default_, help) std::string member = default_;
 #define LIST(member, name, value, help) std::vector<std::string> member;
 #define FLAG(member, name, help) bool member = false;
+#define CHOICE(member, name, value, help) std::string member;
 #include "compiler/options.def"
 #undef SECTION
 #undef TEXT
 #undef LIST
 #undef FLAG
+#undef CHOICE
 
   /// The training recipe; nothing where a value is malformed or nothing would look at an option,
   /// which `report` says.
@@ -42,8 +44,10 @@ struct Options {
   /// Whether no rank of the trainer keeps all gradients.
   bool shardsGradients() const { return shard == "gradients"; }
 
-  /// Whether a program is compiled and linked, where the command makes an output at all.
-  bool makesTrainer() const { return !sourceOnly && stopAfter != "emit"; }
+  /// Whether the emitted source is compiled and linked, where the command makes an output at all.
+  bool compiles() const { return !sourceOnly && stopAfter != "emit"; }
+  /// Whether a library is made in place of a trainer.
+  bool isMinimal() const { return library == "minimal"; }
 
 private:
   /// Checks values as the passes do.

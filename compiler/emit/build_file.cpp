@@ -96,6 +96,7 @@ find_path(JSON_INCLUDE nlohmann/json.hpp REQUIRED)
          R"(
 file(GLOB_RECURSE runtime runtime/*.cpp)
 list(REMOVE_ITEM runtime ${target_runtime})
+list(FILTER runtime EXCLUDE REGEX "/runtime/minimal/") # of libraries
 file(GLOB tables ${CMAKE_CURRENT_SOURCE_DIR}/constants.bin)
 file(GLOB_RECURSE operators operators/*.cpp operators/*.cu)
 add_executable(trainer ${emitted} ${operators} ${runtime} ${target_runtime} ${device_runtime})

@@ -5,6 +5,7 @@
 // in the folder and name its files without it: so objects do not depend on where it is, and
 // ccache knows a file again that another folder held.
 #include "compiler/emit/emit.h"
+#include "compiler/emit/library.h"
 #include "compiler/output/write_file.h"
 #include "compiler/process_group.h"
 #include "llvm/ADT/STLExtras.h"
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <spawn.h>
@@ -196,7 +198,7 @@ public:
     }
     std::vector<Arguments> jobs = compilations();
     bool good = runAll(jobs);
-    if (good)
+    if (good && !options.output.empty())
       good = runAll({link(options.runPath)});
     if (good && !options.libraryName.empty())
       good = makeLibrary();
@@ -226,8 +228,11 @@ private:
     return options.log.empty() ? options.directory + "/compile.log" : options.log;
   }
 
+  bool isEmitted(const fs::path &source) const {
+    return source.parent_path() == fs::path(options.directory);
+  }
   bool hasLoops(const fs::path &source) const {
-    return source.parent_path() != fs::path(options.directory) ||
+    return !isEmitted(source) ||
            !llvm::is_contained(filesWithoutLoops(), source.filename().string());
   }
 
@@ -246,6 +251,9 @@ private:
         for (const auto &entry : fs::directory_iterator(folder))
           if (isSource(entry.path()))
             sources.push_back(entry.path());
+      if (options.isMinimal)
+        for (const std::string &source : minimalLibrarySources(options.directory))
+          sources.push_back(fs::path(options.directory) / source);
     }
     // Those with loops first, then by size, so that the long ones do not start last.
     std::sort(sources.begin(), sources.end(), [this](const fs::path &a, const fs::path &b) {
@@ -260,11 +268,10 @@ private:
     for (const fs::path &source : sources) {
       const fs::path relative = source.lexically_relative(options.directory);
       bool inside = !relative.empty() && *relative.begin() != "..";
-      const bool isEmitted = source.parent_path() == fs::path(options.directory);
       // A user's files may have the names of others.
-      objects.push_back(isEmitted ? source.stem().string() + ".o"
-                                  : std::to_string(objects.size()) + "." +
-                                        source.filename().string() + ".o");
+      objects.push_back(isEmitted(source) ? source.stem().string() + ".o"
+                                          : std::to_string(objects.size()) + "." +
+                                                source.filename().string() + ".o");
       Arguments arguments = isCuda(source) ? nvccFlagsFor() : hostFlagsFor(source);
       arguments.insert(arguments.end(), {"-I", "."});
       for (const std::string &include : options.includes)
@@ -282,6 +289,14 @@ private:
       arguments.push_back(flag.str());
     if (options.warningsAreErrors)
       arguments.push_back("-Werror");
+    if (options.isMinimal) {
+      for (llvm::StringRef flag : minimalLibraryFlags())
+        arguments.push_back(flag.str());
+      if (isEmitted(source) && hasLoops(source))
+        arguments.push_back(options.optimization);
+      arguments.insert(arguments.end(), {"-I", "runtime/minimal/single_thread"});
+      return arguments;
+    }
     if (hasLoops(source))
       arguments.insert(arguments.end(), {options.optimization, "-fopenmp"});
     else
@@ -332,7 +347,12 @@ private:
     if (writeFile(options.directory + "/" + kExports,
                   "{ global: " + functions + "; local: *; };\n"))
       return fail("the linker", std::string("cannot write ") + kExports);
-    Arguments shared = {compiler, "-fopenmp", "-shared", "-o", base + ".so"};
+    Arguments shared = {compiler, "-shared", "-o", base + ".so"};
+    if (options.isMinimal)
+      for (llvm::StringRef flag : minimalLibraryLinkFlags())
+        shared.push_back(flag.str());
+    else
+      shared.push_back("-fopenmp");
     shared.insert(shared.end(),
                   {"-Wl,--build-id", "-Wl,-z,defs", std::string("-Wl,--version-script=") + kExports,
                    "-Wl,-soname,lib" + options.libraryName + ".so"});
@@ -345,11 +365,31 @@ private:
     for (const std::string &argument : options.linkArguments)
       if (llvm::StringRef(argument).ends_with(".a") || llvm::StringRef(argument).contains("-group"))
         whole.push_back(argument);
+    if (options.isMinimal) { // what is kept begins at the interface's functions
+      whole.push_back("-Wl,--gc-sections");
+      for (const std::string &function : interfaceFunctions())
+        whole.push_back("-Wl,--undefined=" + function);
+    }
     fs::remove(base + ".a"); // or the archiver adds to it
     return runAll({shared, whole}) &&
-           runAll(
-               {{"objcopy", "--wildcard", "--keep-global-symbol=" + functions, kWholeLibrary}}) &&
-           runAll({{"ar", "rcsD", base + ".a", kWholeLibrary}});
+           runAll({{options.toolPrefix + "objcopy", "--strip-unneeded", "--wildcard",
+                    "--keep-global-symbol=" + functions, kWholeLibrary}}) &&
+           runAll({{options.toolPrefix + "ar", "rcsD", base + ".a", kWholeLibrary}});
+  }
+
+  /// Those that library.cpp defines: NAME_... before a parenthesis, at the beginning of a line's
+  /// second word.
+  std::vector<std::string> interfaceFunctions() const {
+    std::vector<std::string> names;
+    std::ifstream file(fs::path(options.directory) / "library.cpp");
+    for (std::string line; std::getline(file, line);) {
+      llvm::StringRef name = llvm::StringRef(line).take_until([](char c) { return c == '('; });
+      name = name.substr(name.find_last_of(" *") + 1);
+      if (line.find('(') != line.npos && !llvm::StringRef(line).starts_with(" ") &&
+          name.starts_with(options.libraryName + "_"))
+        names.push_back(name.str());
+    }
+    return names;
   }
 
   bool fail(const std::string &program, const std::string &why) {

@@ -36,13 +36,17 @@ struct CompileOptions {
   std::string march;
   std::vector<std::string> linkArguments; // runtime archive, libraries
   std::vector<std::string> runPath;       // for the linker: where the program finds libraries
-  std::string output;                     // the program
+  std::string output;                     // the program; empty: none
   std::string log;                        // commands and messages; empty: compile.log in the folder
   std::string optimization = "-O3";       // of files with loops
   bool shared = false;                    // a shared library instead of a program
   /// Besides the program: FOLDER/libNAME.so and .a, which have the functions NAME_... alone
   /// (library.cpp of the emitted folder). Empty: none.
   std::string libraryFolder, libraryName;
+  /// The library is one of one thread, which needs libc and libm alone; the runtime's files that it
+  /// has are compiled with it, with no archive (minimalLibrarySources).
+  bool isMinimal = false;
+  std::string toolPrefix;           // of the programs that make an archive: `aarch64-linux-gnu-`
   std::vector<std::string> sources; // empty: every .cpp and .cu of the folder and of `folders`
   std::vector<std::string> folders; // in it
   std::string nvcc;                 // for .cu files

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/library.h"
+#include "compiler/emit/emit.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 std::string trainc::libraryName(llvm::StringRef modelName) {
   std::string name;
@@ -63,6 +65,66 @@ set_target_properties(${LIBRARY} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VIS
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/library.map "{ global: ${LIBRARY}_*; local: *; };")
 target_link_options(${LIBRARY} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_BINARY_DIR}/library.map)
 )";
+}
+
+static constexpr const char *kMinimalSources = "runtime/minimal/sources.txt";
+
+std::vector<std::string> trainc::minimalLibrarySources(llvm::StringRef sourceFolder) {
+  std::vector<std::string> sources;
+  auto list = llvm::MemoryBuffer::getFile(sourceFolder + "/" + kMinimalSources);
+  llvm::SmallVector<llvm::StringRef> lines;
+  if (list)
+    (*list)->getBuffer().split(lines, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (llvm::StringRef line : lines)
+    sources.push_back(("runtime/" + line).str());
+  return sources;
+}
+
+// What no function of the interface reaches is left out, with all that it would need. Some
+// variables serve pragmas of OpenMP alone.
+llvm::ArrayRef<llvm::StringRef> trainc::minimalLibraryFlags() {
+  static const llvm::StringRef flags[] = {"-O2",
+                                          "-ftree-vectorize",
+                                          "-fPIC",
+                                          "-fno-openmp",
+                                          "-Wno-unknown-pragmas",
+                                          "-Wno-unused-variable",
+                                          "-Wno-unused-parameter",
+                                          "-fvisibility=hidden",
+                                          "-fvisibility-inlines-hidden",
+                                          "-ffunction-sections",
+                                          "-fdata-sections",
+                                          "-fno-gnu-unique"};
+  return flags;
+}
+
+llvm::ArrayRef<llvm::StringRef> trainc::minimalLibraryLinkFlags() {
+  static const llvm::StringRef flags[] = {"-static-libstdc++", "-static-libgcc",
+                                          "-Wl,--gc-sections", "-Wl,--as-needed", "-s"};
+  return flags;
+}
+
+std::string trainc::minimalLibraryBuildText(llvm::StringRef name, llvm::StringRef march) {
+  return ("# Builds the library from this folder alone, for any processor:\n"
+          "#   cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build\n"
+          "cmake_minimum_required(VERSION 3.18)\nproject(" +
+          name + " CXX)\nset(MARCH \"" + march +
+          "\" CACHE STRING \"instruction set\")\nfile(STRINGS " + kMinimalSources +
+          R"( runtime)
+list(TRANSFORM runtime PREPEND runtime/)
+file(GLOB_RECURSE operators operators/*.cpp)
+add_library(${PROJECT_NAME} SHARED constants.cpp kernels.cpp step.cpp trainer.cpp library.cpp ${operators} ${runtime})
+target_compile_features(${PROJECT_NAME} PRIVATE cxx_std_20)
+target_include_directories(${PROJECT_NAME} PRIVATE runtime/minimal/single_thread .)
+target_compile_options(${PROJECT_NAME} PRIVATE -march=${MARCH} )" +
+          llvm::join(hostFlags(), " ") + " " + llvm::join(minimalLibraryFlags(), " ") +
+          R"()
+set_source_files_properties(kernels.cpp PROPERTIES COMPILE_OPTIONS -O3)
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/library.map "{ global: ${PROJECT_NAME}_*; local: *; };")
+target_link_options(${PROJECT_NAME} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_BINARY_DIR}/library.map
+  )" + llvm::join(minimalLibraryLinkFlags(), " ") +
+          ")\n")
+      .str();
 }
 
 std::string trainc::pkgConfigText(llvm::StringRef name, llvm::StringRef modelName,

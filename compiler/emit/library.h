@@ -3,8 +3,10 @@
 // The model as a C library: header, functions under the model's name, what a build system reads.
 #pragma once
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
+#include <vector>
 
 namespace trainc {
 
@@ -17,6 +19,15 @@ std::string libraryText(llvm::StringRef text, llvm::StringRef name);
 
 /// For the emitted CMakeLists.txt: the shared library, as the trainer is built.
 std::string libraryBuildText(llvm::StringRef name);
+
+/// The runtime's files that a minimal library is made of, as the emitted folder has them; nothing
+/// where runtime/minimal/sources.txt cannot be read.
+std::vector<std::string> minimalLibrarySources(llvm::StringRef sourceFolder);
+/// How they and the emitted files are compiled and linked, besides hostFlags().
+llvm::ArrayRef<llvm::StringRef> minimalLibraryFlags();
+llvm::ArrayRef<llvm::StringRef> minimalLibraryLinkFlags();
+/// CMakeLists.txt of the emitted folder of a minimal library.
+std::string minimalLibraryBuildText(llvm::StringRef name, llvm::StringRef march);
 
 /// For pkg-config, in the folder of the library. `libraries`: what a static library needs besides.
 std::string pkgConfigText(llvm::StringRef name, llvm::StringRef modelName,

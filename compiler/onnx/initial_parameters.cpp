@@ -109,4 +109,14 @@ LogicalResult writeInitialParameters(const Model &model, StringRef path, StringR
   return success(file.finish());
 }
 
+LogicalResult writeValues(const Model &model, ArrayRef<std::string> names, StringRef path,
+                          Report &report) {
+  OutputFile file(path, report);
+  for (const std::string &name : names)
+    file.write(llvm::find_if(model.parameters, [&](const Parameter &parameter) {
+                 return parameter.name == name;
+               })->bytes);
+  return success(file.finish());
+}
+
 } // namespace trainc

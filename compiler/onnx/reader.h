@@ -103,4 +103,8 @@ std::vector<std::string> infiniteParameters(const Model &model);
 mlir::LogicalResult writeInitialParameters(const Model &model, llvm::StringRef path,
                                            llvm::StringRef precision, Report &report);
 
+/// Writes the values of these parameters one after the other as f32, without names.
+mlir::LogicalResult writeValues(const Model &model, llvm::ArrayRef<std::string> names,
+                                llvm::StringRef path, Report &report);
+
 } // namespace trainc

@@ -53,7 +53,7 @@ enum {
 /* Zeros stand for the defaults. */
 typedef struct {
   size_t size;           /* sizeof(trainc_model_options) */
-  int threads;           /* 0: OMP_NUM_THREADS, else one for each core */
+  int threads;           /* 0: OMP_NUM_THREADS, else one for each core; a minimal library has one */
   int forward_only;      /* not 0: for evaluate alone; no memory for gradients and states */
   uint64_t seed;         /* of the numbers that the model draws, as for dropout */
   int64_t micro_batches; /* calls of forward_backward for each update; 0: 1 */
@@ -155,7 +155,7 @@ TRAINC_MODEL_API int trainc_model_metric(trainc_model *instance, const char *nam
 TRAINC_MODEL_API int trainc_model_set(trainc_model *instance, const char *name, double value);
 TRAINC_MODEL_API int trainc_model_get(trainc_model *instance, const char *name, double *value);
 
-/* ---- files */
+/* ---- files; a minimal library has none, and these return TRAINC_MODEL_USAGE */
 
 /* Writes FOLDER/step-00000100, a checkpoint in the trainer's format, with states. */
 TRAINC_MODEL_API int trainc_model_save(trainc_model *instance, const char *folder);

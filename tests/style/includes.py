@@ -42,6 +42,9 @@ MAY_INCLUDE = {
                                  "runtime/options", "runtime/run", "runtime/commands"],
     "runtime/cpu": ["runtime/.", "runtime/device.h", "runtime/kernels", "runtime/process", "runtime/files",
                     "runtime/ranks", "runtime/options", "runtime/run/threads.h", "runtime/run/program_memory.h"],
+    # parts of a library where there is only libc: they take the place of others of runtime/cpu and runtime/library
+    "runtime/minimal": ["runtime/.", "runtime/device.h", "runtime/kernels", "runtime/process", "runtime/files",
+                        "runtime/ranks", "runtime/cpu", "runtime/library"],
     "runtime/cuda": ["runtime/.", "runtime/device.h", "runtime/kernels", "runtime/files", "runtime/ranks",
                      "runtime/process"],
     "dialects/errors": [],

@@ -4,8 +4,8 @@
 //
 //   caller LIBRARY NAME ACTION...
 //     create=THREADS,SEED,MICRO_BATCHES   data:INPUT=FILE.npy   set:SETTING=VALUE   from=BATCH
-//     steps=N   count=N   time=N   evaluate=N   save=FOLDER   load=PATH   export=FILE   flat=FILE
-//     expect=STATUS
+//     values:KIND=FILE   steps=N   count=N   time=N   evaluate=N   save=FOLDER   load=PATH
+//     export=FILE   flat=FILE expect=STATUS
 //
 // Steps take batches of the files in their order and print the loss and the gradient's norm of
 // each. After expect the next action has to fail with that status, whose message is printed.
@@ -79,6 +79,19 @@ static void add_input(char *text) {
   if (fread(input->values, 1, (size_t)input->bytes, file) != (size_t)input->bytes)
     exit(1);
   fclose(file);
+}
+
+// All tensors of a kind by its number, from a file that has nothing else; one that is missing is
+// empty.
+static void write_values(trainc_model_kind kind, const char *path) {
+  FILE *file = fopen(path, "rb");
+  const int64_t bytes = CALL(bytes)(model, kind);
+  char *values = malloc((size_t)bytes + 1);
+  const size_t found = file ? fread(values, 1, (size_t)bytes + 1, file) : 0;
+  check(CALL(write_all)(model, kind, values, (int64_t)found));
+  if (file)
+    fclose(file);
+  free(values);
 }
 
 static void set_batch(void) {
@@ -188,6 +201,10 @@ static void act(char *action) {
     char *number = strchr(value, '=');
     *number++ = '\0';
     check(CALL(set)(model, value, atof(number)));
+  } else if (strcmp(action, "values") == 0 && sign == ':') {
+    char *path = strchr(value, '=');
+    *path++ = '\0';
+    write_values((trainc_model_kind)atoi(value), path);
   } else if (strcmp(action, "from") == 0)
     batch = atol(value);
   else if (strcmp(action, "steps") == 0)
