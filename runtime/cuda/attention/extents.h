@@ -64,12 +64,14 @@ template <typename T> struct attention_gradient_extents {
   explicit attention_gradient_extents(const attention_gradient_call<T> &call)
       : call(call), of{call.shape, call.tensors} {}
 
-  S *means() const { return reinterpret_cast<S *>(call.gradients.scratch); }
+  row_numbers<S> *numbers() const {
+    return reinterpret_cast<row_numbers<S> *>(call.gradients.scratch);
+  }
   buffer_extent<const S> log_sum() const {
     return reads(static_cast<const S *>(call.tensors.log_sum), of.log_sum().elements);
   }
-  buffer_extent<const S> mean() const {
-    return reads(static_cast<const S *>(means()), 2 * of.log_sum().elements);
+  buffer_extent<const row_numbers<S>> rows() const {
+    return reads(static_cast<const row_numbers<S> *>(numbers()), of.log_sum().elements);
   }
   buffer_extent<const T> dresult() const {
     return reads(call.gradients.dresult,

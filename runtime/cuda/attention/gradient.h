@@ -16,6 +16,12 @@ template <typename T> struct attention_gradient_call {
   const attention_gradients<T> &gradients;
 };
 
+// What the scratch has of each query.
+template <typename S> struct row_numbers {
+  S mean;    // of the slopes, by the weights
+  S inverse; // what weights are multiplied by: 1, but where the log_sum is rounded off
+};
+
 template <typename T> void means_of_slopes(const attention_gradient_call<T> &call);
 
 // Any type and any size of a head, on tiles: dq, dk and dv.

@@ -33,13 +33,11 @@ __device__ attention_sum<T> sum_of_weights(const attention_shape &shape,
   return sum_of_warp(sum);
 }
 
-// `means`, then as many numbers that weights are multiplied by: 1, but where log_sums are rounded
-// off.
 template <typename T>
 __global__ void means(attention_shape shape, matrix_layout dlayout, int64_t rows, const T *result,
                       const T *dresult, const T *q, const T *k, const attention_sum<T> *first_mask,
                       const attention_sum<T> *second_mask, const attention_sum<T> *log_sums,
-                      attention_sum<T> *means) {
+                      row_numbers<attention_sum<T>> *to) {
   using S = attention_sum<T>;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * block_rows + threadIdx.x / 32;
   if (row >= rows)
@@ -60,10 +58,8 @@ __global__ void means(attention_shape shape, matrix_layout dlayout, int64_t rows
     inverse =
         1 / sum_of_weights<T>(shape, {q, k, nullptr, {first_mask, second_mask}, nullptr, nullptr},
                               head, query, log_sum);
-  if (threadIdx.x % 32 == 0) {
-    means[row] = sum;
-    means[rows + row] = inverse;
-  }
+  if (threadIdx.x % 32 == 0)
+    to[row] = {sum, inverse};
 }
 
 } // namespace
@@ -75,7 +71,7 @@ template <typename T> void means_of_slopes(const attention_gradient_call<T> &cal
          {blocks_of(parts_of(rows, block_rows)), block_threads}, call.shape, call.layouts.dresult,
          rows, reads(static_cast<const T *>(call.tensors.result), all.of.result().elements),
          all.dresult(), all.of.q(), all.of.k(), all.of.mask(0), all.of.mask(1), all.log_sum(),
-         writes(all.means(), 2 * rows));
+         writes(all.numbers(), rows));
 }
 
 template void means_of_slopes(const attention_gradient_call<float> &);

@@ -13,7 +13,8 @@ namespace trainc {
 template <typename T> struct gradient_inputs {
   attention_tensors<T> tensors;
   const T *dresult;
-  const attention_sum<T> *log_sum, *mean; // these with the inverses after all means
+  const attention_sum<T> *log_sum;
+  const row_numbers<attention_sum<T>> *rows;
 };
 
 // Of one head of queries.
@@ -21,7 +22,8 @@ template <typename T> struct gradient_head {
   using S = attention_sum<T>;
   head_matrix<const T> q, k, v, dresult;
   head_masks<S> masks;
-  const S *log_sum, *mean, *inverse;
+  const S *log_sum;
+  const row_numbers<S> *rows;
 
   __device__ gradient_head(const attention_shape &shape, const matrix_layout &of_dresult,
                            const gradient_inputs<T> &in, int64_t head)
@@ -33,8 +35,7 @@ template <typename T> struct gradient_head {
         dresult(matrix_of(in.dresult, shape.batch, of_dresult, head, shape.sizes.queries,
                           shape.sizes.value_size)),
         masks(masks_of(shape, in.tensors, head)), log_sum(in.log_sum + head * shape.sizes.queries),
-        mean(in.mean + head * shape.sizes.queries),
-        inverse(mean + batch_count(shape.batch.of) * shape.sizes.queries) {}
+        rows(in.rows + head * shape.sizes.queries) {}
 };
 
 // The weights of this thread's pairs of the tile from (query, key) on, and the gradients of their
@@ -52,17 +53,16 @@ differentiate(const attention_sizes &sizes, typename Tiles::sum scale,
 #pragma unroll
   for (int r = 0; r < Tiles::thread_rows; ++r) {
     const int64_t i = query + thread.row(r);
-    const S log_sum = i < sizes.queries ? head.log_sum[i] : S(0),
-            mean = i < sizes.queries ? head.mean[i] : S(0),
-            inverse = i < sizes.queries ? head.inverse[i] : S(0);
+    const S log_sum = i < sizes.queries ? head.log_sum[i] : S(0);
+    const row_numbers<S> row = i < sizes.queries ? head.rows[i] : row_numbers<S>{};
 #pragma unroll
     for (int c = 0; c < Tiles::thread_columns; ++c) {
       const int64_t j = key + thread.score(c);
       S weight = 0;
       if (sees(sizes, i, j))
-        weight = exp(head.masks.add(i, j, weights[r][c] * scale) - log_sum) * inverse;
+        weight = exp(head.masks.add(i, j, weights[r][c] * scale) - log_sum) * row.inverse;
       weights[r][c] = weight;
-      slopes[r][c] = weight == S(0) ? S(0) : weight * (slopes[r][c] - mean);
+      slopes[r][c] = weight == S(0) ? S(0) : weight * (slopes[r][c] - row.mean);
     }
   }
 }
@@ -80,9 +80,9 @@ __device__ inline void publish(const thread_sums<Tiles> &numbers, typename Tiles
 #define GRADIENT_INPUTS(T)                                                                         \
   const T *q, const T *k, const T *v, const attention_sum<T> *first_mask,                          \
       const attention_sum<T> *second_mask, const attention_sum<T> *log_sum, const T *dresult,      \
-      const attention_sum<T> *mean
+      const row_numbers<attention_sum<T>> *rows
 #define GATHERED_INPUTS                                                                            \
-  { {q, k, v, {first_mask, second_mask}, nullptr, nullptr}, dresult, log_sum, mean }
+  { {q, k, v, {first_mask, second_mask}, nullptr, nullptr}, dresult, log_sum, rows }
 
 // Launches a kernel of the gradient; `results` are the last arguments.
 template <typename T, typename Kernel, typename... Results>
@@ -90,7 +90,7 @@ void launch_gradient(const char *name, Kernel kernel, launch_shape blocks,
                      const attention_gradient_call<T> &call, int64_t heads, Results... results) {
   const attention_gradient_extents<T> all(call);
   launch(name, kernel, blocks, call.shape, call.layouts, heads, all.of.q(), all.of.k(), all.of.v(),
-         all.of.mask(0), all.of.mask(1), all.log_sum(), all.dresult(), all.mean(), results...);
+         all.of.mask(0), all.of.mask(1), all.log_sum(), all.dresult(), all.rows(), results...);
 }
 
 } // namespace trainc
