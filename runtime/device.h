@@ -126,6 +126,11 @@ public:
   double seconds_waited() const;
   // Waits for all queued work. Throws `failure` where some of it failed.
   void finish();
+  // Notes when all that was queued before is done; `number` counts from 0 on. With 0 nothing may be
+  // queued any more.
+  void mark(size_t number);
+  // When that was, by the clock of seconds_now(). After `finish`.
+  double marked(size_t number) const;
 
   // ---- the machine
 

@@ -88,6 +88,7 @@ struct computing_device {
   chosen_device chosen;
   device_memory memory;
   trainc::streams streams;
+  time_marks marks;
   batches inputs;
   std::unique_ptr<gradient_sum> gradients;
   std::unique_ptr<stage_memory> stage; // of a step in stages
@@ -540,6 +541,10 @@ void device::finish() {
   own_->gpu->check();
   check_cuda(cudaStreamSynchronize(compute_stream()), "a step");
 }
+
+void device::mark(size_t number) { own_->gpu->marks.record(number); }
+
+double device::marked(size_t number) const { return own_->gpu->marks.seconds(number); }
 
 double device::product_rate() { return 0; }
 double device::product_rate(char *, int64_t) { return 0; }
