@@ -138,6 +138,9 @@ public:
   // rank's threads, measured in about 0.1 s. The matrices lie where activations were, which are
   // lost; 0 where they do not fit, or it is not known.
   double product_rate();
+  // Bytes per second, read and written, of a copy within the memory of the arenas; as
+  // `product_rate`.
+  double copy_rate();
   // Of the device's own memory, whoever has taken it; zeros where it is the host's,
   // or not known.
   device_bytes memory_in_use() const;

@@ -367,6 +367,8 @@ double device::kept(int slot) const { return own_->kept[static_cast<size_t>(slot
 
 device_bytes device::memory_in_use() const { return {}; }
 
+double device::copy_rate() { return 0; }
+
 // Products of f64 are a plain loop, which is not a measure of the machine.
 double device::product_rate(char *memory, int64_t bytes) {
   return own_->prog.precision == data_type::f32 ? measure_product_rate(memory, bytes) : 0;

@@ -6,6 +6,7 @@
 #include "runtime/byte_text.h"
 
 #include "runtime/cuda/batches.h"
+#include "runtime/cuda/copy_rate.h"
 #include "runtime/cuda/device_choice.h"
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/gradient_sum.h"
@@ -545,6 +546,11 @@ void device::finish() {
 void device::mark(size_t number) { own_->gpu->marks.record(number); }
 
 double device::marked(size_t number) const { return own_->gpu->marks.seconds(number); }
+
+double device::copy_rate() {
+  constexpr auto kind = static_cast<int>(arena_kind::activations);
+  return measure_copy_rate(own_->places.base[kind], own_->arena_bytes(kind));
+}
 
 double device::product_rate() { return 0; }
 double device::product_rate(char *, int64_t) { return 0; }
