@@ -126,6 +126,11 @@ public:
   double seconds_waited() const;
   // Waits for all queued work. Throws `failure` where some of it failed.
   void finish();
+  // Notes when all that was queued before is done; `number` counts from 0 on. With 0 nothing may be
+  // queued any more.
+  void mark(size_t number);
+  // When that was, by the clock of seconds_now(). After `finish`.
+  double marked(size_t number) const;
 
   // ---- the machine
 
@@ -133,6 +138,9 @@ public:
   // rank's threads, measured in about 0.1 s. The matrices lie where activations were, which are
   // lost; 0 where they do not fit, or it is not known.
   double product_rate();
+  // Bytes per second, read and written, of a copy within the memory of the arenas; as
+  // `product_rate`.
+  double copy_rate();
   // Of the device's own memory, whoever has taken it; zeros where it is the host's,
   // or not known.
   device_bytes memory_in_use() const;

@@ -15,7 +15,7 @@ public:
   virtual void uses(const arenas &) {}
   virtual void enter(const char *function) = 0;
   virtual void begin(int step) = 0; // its number in plan/steps.txt
-  virtual void leave() = 0;         // the function
+  virtual void leave() = 0;         // the step: also before what is of none, and the function
 };
 
 } // namespace trainc

@@ -74,17 +74,19 @@ void print_table(const char *title, const costs &of, double step_seconds, double
 } // namespace
 
 void print_costliest(const nlohmann::ordered_json &reports, const planned_steps &plan,
-                     double step_seconds, double product_rate) {
+                     double step_seconds, const machine_rates &rates) {
   costs_of_step all;
   for (const nlohmann::ordered_json &report : reports)
     if (report["replica"] == 0)
       for (const nlohmann::ordered_json &entry : report["entries"])
         add_entry(all, entry, plan);
-  if (product_rate > 0)
-    printf("\na product of large matrices: %.2f GFLOP/s\n", product_rate * 1e-9);
-  print_table("kernels", all.kernels, step_seconds, product_rate);
-  print_table("nodes", all.nodes, step_seconds, product_rate);
-  print_table("modules", all.modules, step_seconds, product_rate);
+  if (rates.product > 0)
+    printf("\na product of large matrices: %.2f GFLOP/s\n", rates.product * 1e-9);
+  if (rates.copy > 0)
+    printf("\na copy within the memory: %.2f GB/s\n", rates.copy * 1e-9);
+  print_table("kernels", all.kernels, step_seconds, rates.product);
+  print_table("nodes", all.nodes, step_seconds, rates.product);
+  print_table("modules", all.modules, step_seconds, rates.product);
 }
 
 } // namespace trainc

@@ -9,9 +9,14 @@
 
 namespace trainc {
 
-// Of the ranks of the first replica. `reports` are those of the ranks; `product_rate` is what a
-// product of large matrices reaches, in operations a second; 0: not known.
+// What the machine reaches, a second; 0: not known.
+struct machine_rates {
+  double product = 0; // operations of a product of large matrices
+  double copy = 0;    // bytes that a copy reads and writes
+};
+
+// Of the ranks of the first replica. `reports` are those of the ranks.
 void print_costliest(const nlohmann::ordered_json &reports, const planned_steps &plan,
-                     double step_seconds, double product_rate);
+                     double step_seconds, const machine_rates &rates);
 
 } // namespace trainc

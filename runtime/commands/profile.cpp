@@ -100,13 +100,22 @@ ordered_json report_of(const step_times &times, const stage_layout &layout, int 
   return report;
 }
 
-// Adds the words of each step.
-void add_words(ordered_json &report, const planned_steps &words) {
+void add_words(ordered_json &step, const planned_step &planned) {
+  step["step"] = planned.words;
+  step["kernel"] = planned.kernel;
+  if (planned.flops < 0)
+    return;
+  step["flops"] = planned.flops;
+  step["bytes"] = planned.bytes;
+}
+
+// Adds the words of each step, its kernel, operations and bytes, where they are known.
+void add_plan(ordered_json &report, const planned_steps &words) {
   for (ordered_json &entry : report["entries"]) {
     auto known = words.find(entry["entry"].get<std::string>());
     for (size_t i = 0; known != words.end() && i < entry["steps"].size(); ++i)
       if (i < known->second.size())
-        entry["steps"][i]["step"] = known->second[i].words;
+        add_words(entry["steps"][i], known->second[i]);
   }
 }
 
@@ -187,8 +196,10 @@ public:
     seconds_ = times.whole_steps().working + times.whole_steps().waiting;
     seconds_ /= static_cast<double>(times.whole_steps().times);
     ordered_json reports = ordered_json::array();
-    if (traces())
-      product_rate_ = run_.target.product_rate(); // the activations are not needed any more
+    if (wants_details()) { // the activations are not needed any more
+      product_rate_ = run_.target.product_rate();
+      copy_rate_ = run_.target.copy_rate();
+    }
     const std::string own = report_of(times, layout_, run_.ranks.rank()).dump();
     for (int rank = 0; rank < run_.ranks.size(); ++rank) {
       std::string text = run_.ranks.broadcast(own, rank);
@@ -199,14 +210,15 @@ public:
   }
 
   bool traces() const { return !run_.options.trace.empty(); }
+  bool wants_details() const { return traces() || !run_.options.output.empty(); }
 
   void show(ordered_json &reports) {
-    plan_ = read_planned_steps(run_.folder + "/plan", traces(),
+    plan_ = read_planned_steps(run_.folder + "/plan", wants_details(),
                                [&](const std::string &text) { run_.warn(text); });
     printf("\nstep: %.9f seconds, mean of %" PRId64 " behind %" PRId64 "\n", seconds_,
            run_.options.measured_steps, warm_up_steps);
     for (ordered_json &report : reports) {
-      add_words(report, plan_);
+      add_plan(report, plan_);
       if (report["replica"].get<int>() > 0)
         continue;
       print_actions(report, seconds_);
@@ -215,7 +227,7 @@ public:
       print_entries(report, seconds_);
     }
     if (traces())
-      print_costliest(reports, plan_, seconds_, product_rate_);
+      print_costliest(reports, plan_, seconds_, {product_rate_, copy_rate_});
   }
 
   // Collective.
@@ -247,6 +259,10 @@ public:
                              {"steps", run_.options.measured_steps},
                              {"seconds", seconds_},
                              {"ranks", std::move(reports)}};
+    if (product_rate_ > 0)
+      document["product_rate"] = product_rate_;
+    if (copy_rate_ > 0)
+      document["copy_rate"] = copy_rate_;
     std::string text = document.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
     output_file file(run_.options.output);
     file.write(text.data(), static_cast<int64_t>(text.size()));
@@ -271,7 +287,7 @@ private:
   double seconds_ = 0; // of a step
   step_trace trace_;
   planned_steps plan_; // on the first rank, once it is shown
-  double product_rate_ = 0;
+  double product_rate_ = 0, copy_rate_ = 0;
 };
 
 } // namespace

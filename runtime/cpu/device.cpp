@@ -13,6 +13,7 @@
 #include "runtime/cpu/stage_memory.h"
 #include "runtime/cpu/team_waiting.h"
 #include "runtime/files/data_types.h"
+#include "runtime/process/clock.h"
 #include "runtime/run/program_memory.h"
 #include "runtime/run/threads.h"
 
@@ -41,6 +42,7 @@ struct device::implementation {
   bool overlaps = false;   // the exchange and the backward pass
   bool updated = false;    // by this rank, others may still be at it
   std::vector<double> kept = {};
+  std::vector<double> marks = {}; // seconds
 
   int64_t bytes_for(memory_use use, const stage_layout &layout, int64_t batches, bool in_memory);
 };
@@ -336,6 +338,14 @@ void device::finish() {
     own_->waiting->look();
 }
 
+void device::mark(size_t number) {
+  finish();
+  own_->marks.resize(std::max(own_->marks.size(), number + 1));
+  own_->marks[number] = seconds_now();
+}
+
+double device::marked(size_t number) const { return own_->marks[number]; }
+
 void device::observe(step_clock *clock) { own_->memory.places.clock = clock; }
 double device::seconds_waited() const { return trainc::seconds_waited(); }
 exchange_times device::last_exchange() const {
@@ -356,6 +366,8 @@ void device::keep(const tensor_place &scalar, int slot, int stash_slot) {
 double device::kept(int slot) const { return own_->kept[static_cast<size_t>(slot)]; }
 
 device_bytes device::memory_in_use() const { return {}; }
+
+double device::copy_rate() { return 0; }
 
 // Products of f64 are a plain loop, which is not a measure of the machine.
 double device::product_rate(char *memory, int64_t bytes) {

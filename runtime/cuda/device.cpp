@@ -6,6 +6,7 @@
 #include "runtime/byte_text.h"
 
 #include "runtime/cuda/batches.h"
+#include "runtime/cuda/copy_rate.h"
 #include "runtime/cuda/device_choice.h"
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/gradient_sum.h"
@@ -88,6 +89,7 @@ struct computing_device {
   chosen_device chosen;
   device_memory memory;
   trainc::streams streams;
+  time_marks marks;
   batches inputs;
   std::unique_ptr<gradient_sum> gradients;
   std::unique_ptr<stage_memory> stage; // of a step in stages
@@ -539,6 +541,15 @@ void device::finish() {
   }
   own_->gpu->check();
   check_cuda(cudaStreamSynchronize(compute_stream()), "a step");
+}
+
+void device::mark(size_t number) { own_->gpu->marks.record(number); }
+
+double device::marked(size_t number) const { return own_->gpu->marks.seconds(number); }
+
+double device::copy_rate() {
+  constexpr auto kind = static_cast<int>(arena_kind::activations);
+  return measure_copy_rate(own_->places.base[kind], own_->arena_bytes(kind));
 }
 
 double device::product_rate() { return 0; }

@@ -5,9 +5,12 @@
 
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/launch.h"
+#include "runtime/process/clock.h"
 
 namespace trainc {
 namespace {
+
+constexpr const char *timing = "timing of steps";
 
 cudaStream_t current = nullptr;
 
@@ -28,13 +31,27 @@ streams::~streams() {
       cudaStreamDestroy(stream);
 }
 
-event::event() {
-  check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "making an event");
+event::event(unsigned flags) {
+  check_cuda(cudaEventCreateWithFlags(&event_, flags), "making an event");
 }
 
 event::~event() {
   if (event_)
     cudaEventDestroy(event_);
+}
+
+void time_marks::record(size_t number) {
+  while (events_.size() <= number)
+    events_.emplace_back(cudaEventDefault);
+  if (number == 0)
+    began_ = seconds_now();
+  check_cuda(cudaEventRecord(events_[number], compute_stream()), timing);
+}
+
+double time_marks::seconds(size_t number) const {
+  float milliseconds = 0;
+  check_cuda(cudaEventElapsedTime(&milliseconds, events_.front(), events_[number]), timing);
+  return began_ + 1e-3 * static_cast<double>(milliseconds);
 }
 
 } // namespace trainc

@@ -7,6 +7,9 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+#include <deque>
+
 namespace trainc {
 
 class streams {
@@ -19,10 +22,10 @@ public:
   cudaStream_t compute = nullptr, copy = nullptr;
 };
 
-// An event that orders streams; it measures nothing.
+// An event that orders streams; it measures nothing, unless its flags say so.
 class event {
 public:
-  event();
+  explicit event(unsigned flags = cudaEventDisableTiming);
   ~event();
   event(const event &) = delete;
   event &operator=(const event &) = delete;
@@ -30,6 +33,19 @@ public:
 
 private:
   cudaEvent_t event_ = nullptr;
+};
+
+// Notes when the compute stream gets somewhere, for as many places as there are numbers.
+class time_marks {
+public:
+  // With 0 the stream has nothing to do.
+  void record(size_t number);
+  // By the clock of seconds_now(), once the stream has got there.
+  double seconds(size_t number) const;
+
+private:
+  std::deque<event> events_;
+  double began_ = 0; // when the first was recorded
 };
 
 } // namespace trainc

@@ -129,7 +129,7 @@ planned_steps read_planned_steps(const std::string &folder, bool has_details,
     warn(path + ": has no steps: they have numbers alone");
   if (has_details)
     for (const std::string &other : add_details(plan, folder))
-      warn(other + ": cannot be used: the trace lacks what it says");
+      warn(other + ": cannot be used: what it says is missing");
   return plan;
 }
 

@@ -3,6 +3,8 @@
 
 #include "runtime/process/clock.h"
 
+#include <algorithm>
+
 namespace trainc {
 
 // Behind what was queued.
@@ -51,31 +53,29 @@ void step_times::end_step() {
 void step_times::enter(const char *function) {
   function_ = &functions_[function];
   ++function_->times;
-  step_ = -1;
   if (trace_)
     trace_->enter(function);
 }
 
 void step_times::begin(int step) {
-  end_of_step();
-  step_ = step;
-  if (function_->steps.size() <= static_cast<size_t>(step))
-    function_->steps.resize(static_cast<size_t>(step) + 1);
-  step_began_ = seconds_now();
+  target_.mark(begun_.size());
+  begun_.push_back(step);
 }
 
+// Also between steps of the function. A device goes from one to the next without waiting for the
+// host.
 void step_times::leave() {
-  end_of_step();
-  step_ = -1;
-}
-
-void step_times::end_of_step() {
-  if (step_ < 0)
-    return;
-  const double ended = now().seconds;
-  function_->steps[static_cast<size_t>(step_)] += ended - step_began_;
-  if (trace_)
-    trace_->plan_step(step_, step_began_, ended);
+  target_.mark(begun_.size());
+  target_.finish();
+  for (size_t i = 0; i < begun_.size(); ++i) {
+    const auto step = static_cast<size_t>(begun_[i]);
+    const double began = target_.marked(i), ended = target_.marked(i + 1);
+    function_->steps.resize(std::max(function_->steps.size(), step + 1));
+    function_->steps[step] += ended - began;
+    if (trace_)
+      trace_->plan_step(begun_[i], began, ended);
+  }
+  begun_.clear();
 }
 
 void step_times::begins(const stage_action &action) {

@@ -64,7 +64,6 @@ private:
   instant now();
   void add(measured_seconds &to, const instant &since, const instant &until) const;
   void end_action(const instant &at);
-  void end_of_step();
 
   device &target_;
   step_trace *trace_;
@@ -75,9 +74,8 @@ private:
   measured_function *function_ = nullptr;
   measured_seconds *action_ = nullptr; // that goes on
   stage_action current_ = {};          // this action
-  int step_ = -1;                      // of the function
-  double step_began_ = 0;
-  int64_t number_ = 0; // of the training step
+  std::vector<int> begun_;             // steps of the function, each at the mark of its place
+  int64_t number_ = 0;                 // of the training step
   instant action_began_ = {}, whole_began_ = {};
   double rest_began_ = 0; // what is of no action
 };

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The machine that trainers run on: its GPU, the libraries that they need, and what they leave there.
+import glob
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import site
+import subprocess
+
+# TFLOP/s of dense products, of NVIDIA's data sheets, by what the device's name has; the first that fits.
+PEAKS = (
+    ("H100 PCIe", {"f32": 51, "tf32": 378, "bf16": 756}),
+    ("H100", {"f32": 67, "tf32": 494, "bf16": 989}),
+    ("H200", {"f32": 67, "tf32": 494, "bf16": 989}),
+    ("A100", {"f32": 19.5, "tf32": 156, "bf16": 312}),
+    ("B200", {"f32": 75, "tf32": 1100, "bf16": 2250}),
+)
+
+PLACES = ("/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/x86_64-linux/lib", "/usr/lib/x86_64-linux-gnu",
+          "/usr/lib64")
+
+
+def peaks_of(device):
+    return next((peaks for name, peaks in PEAKS if name in device), None)
+
+
+def steps_of(log):
+    rows = [json.loads(line) for line in pathlib.Path(log).read_text().splitlines()]
+    return [row for row in rows if "step" in row and "loss" in row]
+
+
+def bits_of(run):
+    """A digest of the losses and of the last checkpoint's tensors."""
+    digest = hashlib.sha256(json.dumps([row["loss"] for row in steps_of(run / "log.jsonl")]).encode())
+    last = max((run / "checkpoints").iterdir())
+    for file in sorted(last.glob("*.safetensors")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def missing_libraries(trainer, environment):
+    """Names that the loader does not find, or finds too old."""
+    output = subprocess.run(["ldd", trainer], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True).stdout
+    names = re.findall(r"^\s*(\S+) => not found", output, re.M)
+    return set(names) | {os.path.basename(path) for path in re.findall(r"(\S+): version `\S+' not found", output)}
+
+
+def find_libraries(trainer, payload, environment):
+    """Adds the folders of what is missing: of CUDA, of Python's packages, or what came with the payload."""
+    packages = [f"{folder}/nvidia/**/lib" for folder in [*site.getsitepackages(), site.getusersitepackages()]]
+    for pattern in [*PLACES, *packages, str(payload / "libraries")]:
+        missing = missing_libraries(trainer, environment)
+        for folder in sorted(glob.glob(pattern, recursive=True)):
+            if missing & set(os.listdir(folder)):
+                before = environment.get("LD_LIBRARY_PATH")
+                environment["LD_LIBRARY_PATH"] = folder + (f":{before}" if before else "")
+                missing = missing_libraries(trainer, environment)
+    return missing_libraries(trainer, environment)
+
+
+def description(session):
+    trainers = sorted(session.payload.glob("*/*/trainer"))
+    missing = find_libraries(trainers[0], session.payload, session.environment)
+    if missing:
+        raise SystemExit(f"gpu.sh: these libraries are not found: {', '.join(sorted(missing))}\n"
+                         "  try: LD_LIBRARY_PATH with their folders; CUDA 13 and NCCL have them")
+    if not shutil.which("nvidia-smi"):
+        return "no nvidia-smi on PATH"
+    found = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"],
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if found.returncode != 0:
+        raise SystemExit(f"gpu.sh: no GPU is visible here: nvidia-smi says: {found.stdout.strip()}\n"
+                         "  try: a machine with one and its driver")
+    return found.stdout.strip()
