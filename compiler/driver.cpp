@@ -424,9 +424,15 @@ private:
         failed(output.writeText("library/" + name + ".h", header, report)) ||
         failed(output.writeText("library/" + name + ".hpp", headerOfCxx, report)))
       return failure();
-    std::string libraries = "-ldnnl -lstdc++ -lm";
-    for (const std::string &argument : installation.linkArguments)
-      libraries += " " + argument;
+    std::vector<std::string> arguments = installation.linkArguments;
+    if (std::string missing; recipe.target == "cuda") {
+      if (auto toolkit =
+              findCudaToolkit(options.nvcc, missing)) // else building says what is missing
+        llvm::append_range(arguments, toolkit->linkArguments);
+    } else {
+      arguments.push_back("-ldnnl");
+    }
+    const std::string libraries = "-lstdc++ -lm " + llvm::join(arguments, " ");
     return output.writeText("library/" + name + ".pc", pkgConfigText(name, modelName, libraries),
                             report);
   }

@@ -518,7 +518,7 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
   if (target == "cpu")
     refuse({"nvcc", "cuda-arch", "no-epilogues"}, "on a trainer for --target cpu");
   else
-    refuse({"march", "library"}, "on a trainer for --target " + target);
+    refuse({"march"}, "on a trainer for --target " + target);
   if (library)
     refuse({"stages", "shard"}, "on a library, which has no ranks");
   if (forwardOnly)
