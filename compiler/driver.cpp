@@ -435,10 +435,17 @@ private:
       return failure();
     if (options.isMinimal() && failed(writeValuesForLibrary("library/" + name)))
       return failure();
-    std::string libraries = options.isMinimal() ? "-lstdc++ -lm" : "-ldnnl -lstdc++ -lm";
+    std::vector<std::string> arguments = {"-lstdc++", "-lm"};
     if (!options.isMinimal())
-      for (const std::string &argument : installation.linkArguments)
-        libraries += " " + argument;
+      llvm::append_range(arguments, installation.linkArguments);
+    if (std::string missing; recipe.target == "cuda") {
+      if (auto toolkit =
+              findCudaToolkit(options.nvcc, missing)) // else building says what is missing
+        llvm::append_range(arguments, toolkit->linkArguments);
+    } else if (!options.isMinimal()) {
+      arguments.push_back("-ldnnl");
+    }
+    const std::string libraries = llvm::join(arguments, " ");
     return output.writeText("library/" + name + ".pc", pkgConfigText(name, modelName, libraries),
                             report);
   }

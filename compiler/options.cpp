@@ -309,6 +309,9 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   if (!keepF32.empty() && precision != "bf16" && precision != "fp16")
     complain("--keep-f32", "no product is narrower with --precision " + precision,
              "--precision bf16");
+  if (isMinimal() && target != "cpu")
+    complain("--target", "a minimal library computes on the processor; found '" + target + "'",
+             "--library, or --target cpu");
   if (isMinimal() && precision != "f32")
     complain("--precision", "a minimal library computes in f32; found '" + precision + "'",
              "--library, or --precision f32");
@@ -537,7 +540,7 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
   if (target == "cpu")
     refuse({"nvcc", "cuda-arch", "no-epilogues"}, "on a trainer for --target cpu");
   else
-    refuse({"march", "library"}, "on a trainer for --target " + target);
+    refuse({"march"}, "on a trainer for --target " + target);
   if (!library.empty())
     refuse({"stages", "shard"}, "on a library, which has no ranks");
   if (isMinimal())

@@ -13,7 +13,7 @@ if(NOT CUDAToolkit_FOUND OR NOT TARGET CUDA::cublasLt OR NOT NCCL_INCLUDE OR TRA
 endif()
 
 set(nvcc_flags -std=c++20 -O3 --fmad=false --expt-relaxed-constexpr
-  -Xcompiler=-Wall,-Wextra -Werror all-warnings --threads 0)
+  -Xcompiler=-Wall,-Wextra,-fPIC,-fno-gnu-unique -Werror all-warnings --threads 0)
 foreach(number ${TRAINC_CUDA_ARCHITECTURES})
   list(APPEND nvcc_flags -gencode arch=compute_${number},code=sm_${number})
 endforeach()
@@ -41,4 +41,6 @@ target_include_directories(trainc_cuda PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/..)
 target_include_directories(trainc_cuda SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_INCLUDE})
 target_link_libraries(trainc_cuda PUBLIC OpenMP::OpenMP_CXX)
 target_compile_features(trainc_cuda PUBLIC cxx_std_20)
-target_compile_options(trainc_cuda PRIVATE -O2)
+target_compile_options(trainc_cuda PRIVATE -O2 -fno-gnu-unique) # as of trainc_runtime
+set_target_properties(trainc_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+  VISIBILITY_INLINES_HIDDEN ON)

@@ -39,9 +39,15 @@ struct device_bytes {
 // A program that is not ours, in which a model computes: its threads, signals and environment stay
 // as they are.
 struct host_program {
-  char *memory = nullptr; // for the arenas, 64-byte aligned; null: the system's
+  char *memory = nullptr; // of the device, for the arenas, 64-byte aligned; null: our own
   int64_t memory_bytes = 0;
+  int device = 0;         // of a GPU: its number
+  void *stream = nullptr; // of a GPU: what work is queued on; null: one of our own
 };
+
+// The GPU that is current for the calling thread, -1: none; and another one.
+int current_gpu();
+void make_current(int gpu);
 
 class device final : public arena_access {
 public:
@@ -70,6 +76,17 @@ public:
   // Whether ranks that train keep parts of the optimizer's state, of which `holder` says whose they
   // are. Known before `allocate`.
   bool keeps_state_in_parts() const;
+
+  // Before `allocate`, in a program that is not ours: what its memory must have.
+  int64_t memory_bytes(memory_use use, int64_t micro_batches);
+  // In a program that is not ours, which may have several devices: the calls that follow, of this
+  // thread, are for this one.
+  void use_here();
+  // Whether the host can follow addresses of the arenas.
+  bool is_host_memory() const;
+  // Copies between the arenas and memory of the program's: the host's or the device's own. Waits
+  // for queued work.
+  void copy(void *to, const void *from, int64_t bytes);
 
   // Bytes of the arenas. These wait for queued work.
   const char *read(const char *address, int64_t bytes) override;

@@ -312,6 +312,8 @@ private:
                            "0",  "--keep", "--keep-dir", kNvccFolder};
     for (llvm::StringRef flag : nvccFlags())
       arguments.push_back(flag.str());
+    if (!options.libraryName.empty())
+      arguments.push_back("-Xcompiler=-fPIC,-fno-gnu-unique");
     if (options.warningsAreErrors)
       arguments.insert(arguments.end(), {"-Werror", "all-warnings"});
     arguments.insert(arguments.end(), {"-Xptxas", "-v"});

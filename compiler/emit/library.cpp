@@ -59,7 +59,7 @@ foreach(property CXX_STANDARD CXX_EXTENSIONS COMPILE_FEATURES COMPILE_OPTIONS IN
     set_property(TARGET ${LIBRARY} PROPERTY ${property} "${value}")
   endif()
 endforeach()
-target_compile_options(${LIBRARY} PRIVATE -fno-gnu-unique)
+target_compile_options(${LIBRARY} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
 set_target_properties(${LIBRARY} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
 # All that is not the interface is local.
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/library.map "{ global: ${LIBRARY}_*; local: *; };")

@@ -27,7 +27,8 @@ class ModelError(RuntimeError):
 
 class _Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("threads", c_int), ("forward_only", c_int), ("seed", c_uint64), ("micro_batches", c_int64),
-                ("mean_per_batch", c_int), ("no_files", c_int), ("folder", c_char_p), ("memory", c_void_p), ("memory_bytes", c_int64)]
+                ("mean_per_batch", c_int), ("no_files", c_int), ("folder", c_char_p), ("memory", c_void_p), ("memory_bytes", c_int64),
+                ("device", c_int), ("stream", c_void_p)]
 
 
 class _Tensor(ctypes.Structure):
@@ -39,8 +40,8 @@ class _Result(ctypes.Structure):
 
 
 class Tensors(Mapping):
-    """Tensors of a model by name, as arrays. Reading gives a view of the model's own memory (of gradients a copy);
-    `tensors[name] = array` and writing into a view change the model."""
+    """Tensors of a model by name, as arrays. Reading gives a view of the model's own memory (a copy of gradients, and of
+    what is on a GPU); `tensors[name] = array` and writing into a view change the model."""
 
     def __init__(self, model, kind):
         self._of, self._kind = weakref.ref(model), kind
@@ -58,10 +59,10 @@ class Tensors(Mapping):
 
     def __getitem__(self, name):
         shape, dtype = self._all[name]
-        if self._kind == _GRADIENTS:
+        if self._kind == _GRADIENTS or self._model().target == "cuda":
             copy = numpy.empty(shape, dtype)
             self._model()._call("read", self._kind, name.encode(), copy.ctypes.data_as(c_void_p), c_int64(copy.nbytes))
-            copy.flags.writeable = False  # `gradients[name] = ...` changes them
+            copy.flags.writeable = False  # `tensors[name] = ...` changes them
             return copy
         place = self._model()._function("data", c_void_p)(self._model()._handle, self._kind, name.encode())
         if not place:
@@ -73,8 +74,14 @@ class Tensors(Mapping):
 
     def __setitem__(self, name, values):
         shape, dtype = self._all[name]
-        array = _array(values, shape, dtype, name)
-        self._model()._call("write", self._kind, name.encode(), array.ctypes.data_as(c_void_p), c_int64(array.nbytes))
+        if self._model().target == "cuda" and getattr(values, "is_cuda", False):
+            values = values.detach().contiguous()
+            _check(tuple(values.shape), numpy.dtype(values.__cuda_array_interface__["typestr"]), shape, dtype, name, exactly=True)
+            place, size = c_void_p(values.data_ptr()), values.numel() * dtype.itemsize
+        else:
+            values = _array(values, shape, dtype, name)
+            place, size = values.ctypes.data_as(c_void_p), values.nbytes
+        self._model()._call("write", self._kind, name.encode(), place, c_int64(size))
 
     def __iter__(self):
         return iter(self._all)
@@ -101,16 +108,22 @@ class Tensors(Mapping):
         self._model()._call("write_all", self._kind, flat.ctypes.data_as(c_void_p), c_int64(flat.nbytes))
 
 
+def _check(found_shape, found, shape, dtype, name, exactly=False):
+    if found_shape != shape:
+        raise ModelError(2, f"'{name}': expected shape {shape}, found {found_shape}")
+    if found != dtype and (exactly or not numpy.can_cast(found, dtype, "same_kind") and found.kind != "b"):
+        raise ModelError(2, f"'{name}': expected {dtype}, found {found}\n  try: as {dtype}")
+
+
 def _array(values, shape, dtype, name):
     """`values` as an array of the tensor's type and shape. Arrays and CPU tensors (DLPack) are not copied where they fit."""
     if not isinstance(values, numpy.ndarray):
         if hasattr(values, "detach"):
             values = values.detach()
+        if str(getattr(values, "dtype", "")) == "torch.bfloat16":  # which NumPy does not have
+            values = values.float()
         values = numpy.from_dlpack(values) if hasattr(values, "__dlpack__") else numpy.asarray(values)
-    if values.shape != shape:
-        raise ModelError(2, f"'{name}': expected shape {shape}, found {values.shape}")
-    if values.dtype != dtype and not numpy.can_cast(values.dtype, dtype, "same_kind") and values.dtype.kind != "b":
-        raise ModelError(2, f"'{name}': expected {dtype}, found {values.dtype}\n  try: .astype({dtype})")
+    _check(values.shape, values.dtype, shape, dtype, name)
     return numpy.ascontiguousarray(values, dtype)
 
 
@@ -144,11 +157,14 @@ class Model:
     micro_batches   calls of forward_backward for each update
     mean_per_batch  each micro-batch weighs the same, whatever labels count in it
     forward_only    for evaluate and predict alone
+    device, stream  of a library for CUDA: the number of the GPU; the address of a stream, such as
+                    torch.cuda.current_stream().cuda_stream; 0: one that takes turns with CUDA's default stream
 
     parameters, buffers, gradients, states: mappings of arrays (Tensors). inputs, outputs: names to (shape, dtype).
     """
 
-    def __init__(self, folder, *, threads=0, seed=0, micro_batches=1, mean_per_batch=False, forward_only=False):
+    def __init__(self, folder, *, threads=0, seed=0, micro_batches=1, mean_per_batch=False, forward_only=False, device=0,
+                 stream=0):
         folder = Path(folder)
         libraries = list((folder / "library").glob("lib*.so"))
         if len(libraries) != 1:
@@ -156,8 +172,9 @@ class Model:
         self._name = re.fullmatch("lib(.*).so", libraries[0].name).group(1)
         self._library = _open_library(libraries[0].resolve())
         self._functions, self._handle = {}, c_void_p()
+        self.target = self._function("target", c_char_p)().decode()  # "cpu" or "cuda"
         options = _Options(ctypes.sizeof(_Options), threads, int(forward_only), seed, micro_batches, int(mean_per_batch), 0,
-                           os.fsencode(folder), None, 0)
+                           os.fsencode(folder), None, 0, device, stream)
         self._check(self._function("create")(byref(options), byref(self._handle)))
         self._inputs, self._outputs = Tensors(self, _INPUTS), Tensors(self, _OUTPUTS)
         self.parameters, self.buffers = Tensors(self, _PARAMETERS), Tensors(self, _BUFFERS)

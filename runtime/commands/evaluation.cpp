@@ -6,25 +6,12 @@
 #include "runtime/checkpoint/evaluation_results.h"
 #include "runtime/files/data_types.h"
 #include "runtime/process/signals.h"
-#include "runtime/step/index_check.h"
+#include "runtime/step/micro_batch.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace trainc {
-
-namespace {
-constexpr int index_slot = 0; // of device::keep, and 1
-} // namespace
-
-void evaluate_batch(run &run, const std::function<void()> &meanwhile) {
-  run.target.run(entry::evaluate);
-  keep_index_check(run.target, run.prog, run.prog.index_check, index_slot);
-  meanwhile();
-  run.target.finish();
-  if (std::string problem = index_problem(run.target, run.prog, index_slot); !problem.empty())
-    throw failure(exit_data, problem);
-}
 
 evaluation::evaluation(run &run, loader &data, batch_feed &feed)
     : run_(run), data_(data), feed_(feed) {
@@ -47,25 +34,18 @@ evaluation::evaluation(run &run, loader &data, batch_feed &feed)
   reports_.emplace(run, quantities_.size());
 }
 
-double evaluation::mean_of(const tensor_place &values, int64_t count) const {
-  int64_t bytes = bytes_of(values.type);
-  const char *numbers =
-      run_.target.read(run_.places()[values.arena] + values.offset, count * bytes);
-  double sum = 0;
-  for (int64_t i = 0; i < count; ++i)
-    sum += number_at(values.type, numbers + i * bytes);
-  return sum / static_cast<double>(count);
-}
-
 // Of a batch of which the first `count` samples count.
 weighed_mean evaluation::mean_in_batch(const quantity &of, int64_t count) const {
   const int64_t size = data_.samples_per_batch();
+  const auto mean = [this](const tensor_place &values, int64_t first) {
+    return mean_of(run_.target, values, first);
+  };
   const double share = static_cast<double>(count) / static_cast<double>(size);
   if (of.values.rank > 0)
-    return {mean_of(of.values, count == size ? of.values.shape[0] : count), share};
+    return {mean(of.values, count == size ? of.values.shape[0] : count), share};
   if (of.weight.name)
-    return {mean_of(of.values, 1), mean_of(of.weight, 1)};
-  double value = count == size ? mean_of(of.values, 1) : mean_of(of.of_samples, count);
+    return {mean(of.values, 1), mean(of.weight, 1)};
+  double value = count == size ? mean(of.values, 1) : mean(of.of_samples, count);
   if (!of.is_sum)
     return {value, share};
   return {count == size ? value : value * static_cast<double>(count), 1};
@@ -93,7 +73,8 @@ int evaluation::operator()(data_part part, int64_t count, const interruption &en
           if (next >= 0)
             feed_.load_ahead(part, next);
         };
-        evaluate_batch(run_, std::ref(meanwhile)); // a reference: nothing is allocated
+        evaluate_batch(run_.target, run_.prog,
+                       std::ref(meanwhile)); // a reference: nothing is allocated
         add_batch(part, batch);
       } catch (const failure &error) {
         reports_->mine().status = error.code;

@@ -15,12 +15,6 @@
 
 namespace trainc {
 
-// Runs the evaluate entry on the batch that was submitted last, to its end. `meanwhile` is called
-// while it works and may queue what is to be kept, in slot 0. Throws `failure` (exit_data) where
-// an index that the model computed was out of range: the results are then those of another index.
-// Allocates nothing.
-void evaluate_batch(run &run, const std::function<void()> &meanwhile);
-
 // The loss and the program's metrics over the samples in batches [0, count) of a part, each a mean
 // over all labels that count, or all samples, added in order; ranks take batches in turn.
 class evaluation {
@@ -42,7 +36,6 @@ public:
 private:
   void add_batch(data_part part, int64_t batch);
   void set_results();
-  double mean_of(const tensor_place &values, int64_t count) const;
   // What evaluate makes of a batch: part of the loss, or a metric.
   struct quantity {
     tensor_place values;     // a scalar, or one number for each sample

@@ -98,7 +98,7 @@ int predict(run &run) {
   batch_feed feed(run.prog, run.target, data);
   for (int64_t i = 0; i < batches; ++i) {
     feed.submit(data_part::all, i, i + 1 < batches ? i + 1 : -1);
-    evaluate_batch(run, [] {});
+    evaluate_batch(run.target, run.prog);
     int64_t first = i * batch;
     write_batch(run, file, outputs, first, samples == batch ? 1 : std::min(batch, samples - first));
   }

@@ -141,7 +141,7 @@ bool text_writer::operator()(uint64_t number, const std::function<bool(char)> &p
     place_window();
     run_.target.send_batch();
     run_.target.submit_batch();
-    evaluate_batch(run_, [] {});
+    evaluate_batch(run_.target, run_.prog);
     read_logits(static_cast<int64_t>(std::min(text_.size(), window)) - 1);
     text_ += static_cast<char>(sample_(logits_, number << below_number | static_cast<uint64_t>(i)));
     note_work();

@@ -14,6 +14,7 @@
 #include "runtime/cpu/team_waiting.h"
 #include "runtime/files/data_types.h"
 #include "runtime/process/clock.h"
+#include "runtime/ranks/summation_order.h"
 #include "runtime/run/program_memory.h"
 #include "runtime/run/threads.h"
 
@@ -30,6 +31,7 @@ struct device::implementation {
   int threads = 0; // none: nothing is computed
   int cores = 1;   // this rank's share of the host's
   arena_set memory = {};
+  bool is_given = false; // by a program that is not ours
   std::optional<team_waiting> waiting = {};
   std::optional<gradient_sum> sum = {};
   std::optional<gradient_shards> shards = {}; // in place of it, where no rank keeps all gradients
@@ -134,7 +136,8 @@ int64_t device::implementation::bytes_for(memory_use use, const stage_layout &la
 device::device(const program &program, const trainer_options &options, communicator &ranks,
                bool computes, const host_program *host)
     : own_(new implementation{program, options, ranks}) {
-  if (host && host->memory)
+  own_->is_given = host && host->memory;
+  if (own_->is_given)
     own_->memory.take_from(host->memory, host->memory_bytes);
   own_->memory.places.constants = static_cast<const char *>(program.constants);
   own_->cores = share_of_cores(ranks);
@@ -185,8 +188,8 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
                    own.options.communication != communication_kind::messages; // as it seems
   own.ranks.together([&] {
     const int64_t more = other_bytes + own.threads * packing_bytes_per_thread;
-    check_memory(more + own.bytes_for(use, layout, micro_batches, in_memory),
-                 own.ranks.ranks_on_host());
+    const int64_t bytes = own.bytes_for(use, layout, micro_batches, in_memory);
+    check_memory(own.is_given ? more : more + bytes, own.ranks.ranks_on_host());
   });
   // Inside, ranks talk to each other: an error of one must not leave others waiting.
   if (shards) {
@@ -246,6 +249,26 @@ int64_t device::accumulator_bytes() const { return own_->planned.accumulators; }
 // Where ranks share it, each sees all of it.
 bool device::keeps_state_in_parts() const { return false; }
 int device::holder(const char *, int64_t &) const { return every_rank; }
+
+int64_t device::memory_bytes(memory_use use, int64_t micro_batches) {
+  const program &prog = own_->prog;
+  int64_t bytes = 0;
+  for (arena_kind kind : arenas_for(use))
+    bytes += arena_set::bytes_taken(arena_bytes(prog, kind));
+  if (use != memory_use::training)
+    return bytes;
+  const summation_order order(0, 1, micro_batches, exchanged_sums::unadded);
+  return bytes + arena_set::bytes_taken((1 + order.accumulators()) *
+                                        arena_bytes(prog, arena_kind::gradients));
+}
+
+int current_gpu() { return -1; }
+void make_current(int) {}
+void device::use_here() {}
+bool device::is_host_memory() const { return true; }
+void device::copy(void *to, const void *from, int64_t bytes) {
+  memcpy(to, from, static_cast<size_t>(bytes));
+}
 
 const char *device::read(const char *address, int64_t) { return address; }
 

@@ -18,6 +18,7 @@
 #include "runtime/cuda/stage_memory.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/cuda/update_shares.h"
+#include "runtime/cuda/work_place.h"
 #include "runtime/files/data_types.h"
 
 #include <algorithm>
@@ -32,10 +33,14 @@ namespace {
 
 constexpr int64_t kept_bytes = 8; // of a scalar that `keep` copies
 
-product_settings product_settings_of(const trainer_options &options) {
+// In a program that is not ours nothing is measured, and no file kept: its instances have the same
+// bits all the same.
+product_settings product_settings_of(const trainer_options &options, bool is_hosted) {
   product_settings result;
   result.tf32 = options.math == product_math::tf32;
-  result.timed = !options.no_tuning;
+  result.timed = !options.no_tuning && !is_hosted;
+  if (is_hosted)
+    return result;
   result.choice_file = options.product_choices;
   if (result.choice_file.empty())
     result.choice_file =
@@ -73,11 +78,20 @@ int stage_of(const program &program, const communicator &ranks) {
 // What exists where a GPU computes.
 struct computing_device {
   computing_device(const program &program, communicator &ranks)
-      : chosen(choose_device(ranks)), inputs(program) {}
+      : chosen(choose_device(ranks)), streams(work), inputs(program) {
+    work_at(&work);
+  }
+  computing_device(const program &program, communicator &ranks, const host_program &host)
+      : chosen(choose_device(ranks, host.device)),
+        streams(work, static_cast<cudaStream_t>(host.stream)), inputs(program), is_hosted(true) {
+    if (host.memory)
+      memory.take_from(host.memory, host.memory_bytes);
+    work_at(&work);
+  }
 
   ~computing_device();
   bool is_busy() const {
-    return cudaStreamQuery(compute_stream()) == cudaErrorNotReady || (stage && stage->is_busy());
+    return cudaStreamQuery(streams.compute) == cudaErrorNotReady || (stage && stage->is_busy());
   }
   // As of rank_group, of all groups.
   void check() const;
@@ -88,9 +102,11 @@ struct computing_device {
 
   chosen_device chosen;
   device_memory memory;
+  work_place work;
   trainc::streams streams;
   time_marks marks;
   batches inputs;
+  bool is_hosted = false; // in a program that is not ours, which writes inputs to their places
   std::unique_ptr<gradient_sum> gradients;
   std::unique_ptr<stage_memory> stage; // of a step in stages
   graphs recorded;                     // entry functions, then those of chunks
@@ -109,6 +125,8 @@ void computing_device::check() const {
 // Ranks that end in peace leave their groups together; otherwise nobody may wait for the others in
 // any of them.
 computing_device::~computing_device() {
+  if (&own_work() == &work)
+    work_at(nullptr);
   bool in_peace = !is_busy();
   try {
     check();
@@ -126,10 +144,11 @@ computing_device::~computing_device() {
 struct device::implementation {
   implementation(const program &program, const trainer_options &options, communicator &ranks)
       : prog(program), options(options), ranks(ranks) {}
-  ~implementation() { forget_products(); }
 
   void plan_work(memory_use use);
   void plan_memory(memory_use use);
+  void plan_workspace();
+  void plan_exchange(memory_use use, int64_t micro_batches);
   void allocate_on_device(memory_use use, int64_t micro_batches, int64_t other_bytes);
   void take_memory(memory_use use, int64_t micro_batches, int64_t other_bytes);
   void set_zero(memory_use use);
@@ -153,10 +172,14 @@ struct device::implementation {
 };
 
 device::device(const program &program, const trainer_options &options, communicator &ranks,
-               bool computes, const host_program *)
+               bool computes, const host_program *host)
     : own_(std::make_unique<implementation>(program, options, ranks)) {
   if (!computes)
     return;
+  if (host) {
+    own_->gpu.emplace(program, ranks, *host);
+    return;
+  }
   // Streams of messages must not wait for each other, nor a kernel for others to be loaded.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
@@ -216,20 +239,57 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
   });
 }
 
+int current_gpu() {
+  int number = -1;
+  return cudaGetDevice(&number) == cudaSuccess ? number : -1;
+}
+
+void make_current(int gpu) {
+  if (gpu >= 0)
+    cudaSetDevice(gpu);
+}
+
+void device::use_here() {
+  check_cuda(cudaSetDevice(own_->gpu->chosen.index), "choosing a GPU");
+  work_at(&own_->gpu->work);
+}
+
+bool device::is_host_memory() const { return !own_->gpu; }
+
+void device::copy(void *to, const void *from, int64_t bytes) {
+  check_cuda(
+      cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, compute_stream()),
+      "copy of a tensor");
+  check_cuda(cudaStreamSynchronize(compute_stream()), "copy of a tensor");
+}
+
+int64_t device::memory_bytes(memory_use use, int64_t micro_batches) {
+  own_->plan_exchange(use, micro_batches);
+  own_->plan_memory(use);
+  own_->plan_work(use);
+  own_->plan_workspace();
+  return own_->gpu->memory.planned_bytes();
+}
+
+void device::implementation::plan_exchange(memory_use use, int64_t micro_batches) {
+  if (use != memory_use::training)
+    return;
+  computing_device &own = *gpu;
+  const stage_layout layout(prog, ranks.rank(), ranks.size());
+  own.gradients = std::make_unique<gradient_sum>(ranks, layout, prog.precision, prog.summed_bytes,
+                                                 micro_batches, prog.stages);
+  own.gradients->start();
+  share_out(layout);
+  if (prog.stages) {
+    own.stage = std::make_unique<stage_memory>(ranks, prog);
+    own.stage->start();
+  }
+}
+
 void device::implementation::allocate_on_device(memory_use use, int64_t micro_batches,
                                                 int64_t other_bytes) {
   computing_device &own = *gpu;
-  if (use == memory_use::training) {
-    const stage_layout layout(prog, ranks.rank(), ranks.size());
-    own.gradients = std::make_unique<gradient_sum>(ranks, layout, prog.precision, prog.summed_bytes,
-                                                   micro_batches, prog.stages);
-    own.gradients->start();
-    share_out(layout);
-    if (prog.stages) {
-      own.stage = std::make_unique<stage_memory>(ranks, prog);
-      own.stage->start();
-    }
-  }
+  plan_exchange(use, micro_batches);
   own.recorded.allow(entry_count + chunk_pieces(prog));
   ranks.together([&] {
     plan_memory(use);
@@ -253,18 +313,24 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
   });
 }
 
+// Functions that need memory while they run take turns.
+void device::implementation::plan_workspace() {
+  gpu->memory.plan("workspace of functions",
+                   std::max(product_workspace_bytes, planned_scratch_bytes()), &workspace);
+}
+
 void device::implementation::take_memory(memory_use use, int64_t micro_batches,
                                          int64_t other_bytes) {
   computing_device &own = *gpu;
-  // Functions that need memory while they run take turns.
-  own.memory.plan("workspace of functions",
-                  std::max(product_workspace_bytes, planned_scratch_bytes()), &workspace);
+  plan_workspace();
   own.memory.check(own.name());
   int64_t slots = kept_slots(prog, micro_batches);
-  check_memory(other_bytes + own.inputs.host_bytes() + transfer_bytes + slots * kept_bytes,
+  const int64_t batch_bytes = own.is_hosted ? 0 : own.inputs.host_bytes();
+  check_memory(other_bytes + batch_bytes + transfer_bytes + slots * kept_bytes,
                ranks.ranks_on_host());
   own.memory.allocate();
-  own.inputs.allocate(staging);
+  if (!own.is_hosted)
+    own.inputs.allocate(staging);
   own.transfer.allocate(transfer_bytes);
   own.kept.allocate(slots * kept_bytes);
   own.kept_types.assign(static_cast<size_t>(slots), data_type::f64);
@@ -287,7 +353,7 @@ int64_t device::implementation::arena_bytes(int kind) const {
 
 // Finds out which matrix products there are and how much memory functions need.
 void device::implementation::plan_work(memory_use use) {
-  plan_products(product_settings_of(options), ranks, [&](const arenas &nowhere) {
+  plan_products(product_settings_of(options, gpu->is_hosted), ranks, [&](const arenas &nowhere) {
     if (use == memory_use::training) {
       if (prog.stages) // of all stages: the ranks choose algorithms together
         for (int i = 0; i < prog.stages->chunk_count; ++i) {
@@ -317,7 +383,8 @@ void device::implementation::plan_memory(memory_use use) {
       memory.plan("arenas", arena_bytes(kind), &places.base[kind]);
   }
   memory.plan("constants", prog.constant_bytes, &constants);
-  memory.plan("batch staging", gpu->inputs.device_bytes(), &staging);
+  if (!gpu->is_hosted)
+    memory.plan("batch staging", gpu->inputs.device_bytes(), &staging);
   if (gpu->gradients) {
     if (prog.stages)
       memory.plan("accumulators", gpu->gradients->accumulator_addresses(),

@@ -25,12 +25,12 @@ int count_devices() {
   check_cuda(cudaDriverGetVersion(&driver), "asking for the driver's version");
   check_cuda(cudaRuntimeGetVersion(&toolkit), "asking for the toolkit's version");
   if (driver == 0)
-    throw failure(exit_machine, "no NVIDIA driver is loaded on this host; this trainer computes on "
+    throw failure(exit_machine, "no NVIDIA driver is loaded on this host; the model computes on "
                                 "a GPU\n  try: a host with one, or trainc --target cpu");
   if (status == cudaErrorInsufficientDriver)
     throw failure(exit_machine,
                   format_text("the NVIDIA driver is made for CUDA %s, older than the CUDA %s that "
-                              "this trainer was built with\n  try: a newer driver, or compiling "
+                              "the model was built with\n  try: a newer driver, or compiling "
                               "the model with CUDA %s",
                               version_text(driver).c_str(), version_text(toolkit).c_str(),
                               version_text(driver).c_str()));
@@ -63,23 +63,27 @@ void refuse_architecture(const chosen_device &device, const cudaDeviceProp &prop
   cudaError_t status = find_flat_sum();
   if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion)
     throw failure(exit_machine,
-                  format_text("device %d, %s, has architecture %d.%d, for which this trainer holds "
+                  format_text("device %d, %s, has architecture %d.%d, for which the model holds "
                               "no code\n  try: trainc --cuda-arch %d%d",
                               device.index, device.name.c_str(), properties.major, properties.minor,
                               properties.major, properties.minor));
-  check_cuda(status, "finding the kernels of this trainer");
+  check_cuda(status, "finding the kernels of the model");
 }
 
 } // namespace
 
-chosen_device choose_device(communicator &ranks) {
+chosen_device choose_device(communicator &ranks, std::optional<int> asked) {
   chosen_device device;
   int count = 0;
   cudaDeviceProp properties = {};
   ranks.together([&] {
     count = count_devices();
     // launchers show a rank every GPU of its host, or only its own
-    device.index = count == 1 ? 0 : ranks.rank_on_host();
+    device.index = asked ? *asked : count == 1 ? 0 : ranks.rank_on_host();
+    if (asked && (*asked < 0 || *asked >= count))
+      throw failure(exit_usage, format_text("device %d: this host shows %d\n  try: a number below "
+                                            "that, from 0 on",
+                                            *asked, count));
     if (device.index >= count)
       refuse_sharing(count, ranks.ranks_on_host());
     check_cuda(cudaSetDevice(device.index), "choosing a GPU");

@@ -5,6 +5,7 @@
 
 #include "runtime/ranks/communicator.h"
 
+#include <optional>
 #include <string>
 
 namespace trainc {
@@ -15,10 +16,10 @@ struct chosen_device {
 };
 
 // The device with this rank's number among the ranks of its host, or the only one that
-// it sees, made current.
+// it sees; in a program that is not ours the one that is asked for. Made current.
 // Collective. Throws `failure` (exit_machine) where there is none, the driver is older
 // than the toolkit, ranks would share a device, or the device is of an architecture
 // that the trainer was not built for.
-chosen_device choose_device(communicator &ranks);
+chosen_device choose_device(communicator &ranks, std::optional<int> asked = std::nullopt);
 
 } // namespace trainc

@@ -5,14 +5,31 @@
 
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/launch.h"
+#include "runtime/cuda/work_place.h"
+
+#include <utility>
 
 namespace trainc {
 namespace {
 
-cudaGraphExec_t record(const std::function<void()> &work) {
-  cudaStream_t stream = compute_stream();
+// Work is queued on another stream for a while.
+class stream_turn {
+public:
+  explicit stream_turn(cudaStream_t stream)
+      : place_(own_work()), before_(std::exchange(place_.stream, stream)) {}
+  ~stream_turn() { place_.stream = before_; }
+  stream_turn(const stream_turn &) = delete;
+  stream_turn &operator=(const stream_turn &) = delete;
+
+private:
+  work_place &place_;
+  cudaStream_t before_;
+};
+
+cudaGraphExec_t record(const std::function<void()> &work, cudaStream_t stream) {
   check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording a step");
   cudaGraph_t graph = nullptr;
+  const stream_turn turn(stream);
   try {
     work();
   } catch (...) {
@@ -30,6 +47,11 @@ cudaGraphExec_t record(const std::function<void()> &work) {
 
 } // namespace
 
+void graphs::allow(size_t count) {
+  pieces_.resize(count);
+  check_cuda(cudaStreamCreateWithFlags(&recording_, cudaStreamNonBlocking), "making a stream");
+}
+
 void graphs::run(size_t number, const std::function<void()> &work) {
   piece &own = pieces_[number];
   if (!own.was_done) {
@@ -38,7 +60,7 @@ void graphs::run(size_t number, const std::function<void()> &work) {
     return;
   }
   if (!own.recorded)
-    own.recorded = record(work);
+    own.recorded = record(work, recording_);
   check_cuda(cudaGraphLaunch(own.recorded, compute_stream()), "queueing a recorded step");
 }
 
@@ -46,6 +68,8 @@ graphs::~graphs() {
   for (const piece &each : pieces_)
     if (each.recorded)
       cudaGraphExecDestroy(each.recorded);
+  if (recording_)
+    cudaStreamDestroy(recording_);
 }
 
 } // namespace trainc

@@ -19,7 +19,7 @@ public:
   graphs &operator=(const graphs &) = delete;
 
   // How many pieces of work there are, whose numbers are below.
-  void allow(size_t count) { pieces_.resize(count); }
+  void allow(size_t count);
   // Queues what `work`, always the same of its number, queues on the compute stream. The first time
   // it runs as it is: libraries load kernels and allocate at their first call, which a recording
   // forbids.
@@ -31,6 +31,7 @@ private:
     cudaGraphExec_t recorded = nullptr;
   };
   std::vector<piece> pieces_;
+  cudaStream_t recording_ = nullptr; // a program may forbid it on its own
 };
 
 } // namespace trainc

@@ -6,6 +6,7 @@
 #include "runtime/arena.h"
 #include "runtime/byte_text.h"
 #include "runtime/cuda/errors.h"
+#include "runtime/cuda/work_place.h"
 #include "runtime/failure.h"
 
 #include <algorithm>
@@ -15,9 +16,6 @@ namespace trainc {
 namespace {
 
 constexpr int64_t region_alignment = 256; // bytes, what cudaMalloc itself gives
-
-int64_t scratch_bytes = 0;
-char *scratch_base = nullptr;
 
 } // namespace
 
@@ -55,6 +53,8 @@ std::string device_memory::listing() const {
 }
 
 void device_memory::check(const std::string &device_name) const {
+  if (given_)
+    return;
   size_t free = 0, total = 0;
   check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
   if (static_cast<size_t>(planned_bytes()) > free)
@@ -66,14 +66,30 @@ void device_memory::check(const std::string &device_name) const {
                               byte_text(static_cast<int64_t>(total)).c_str()));
 }
 
+void device_memory::take_from(char *memory, int64_t bytes) {
+  if (reinterpret_cast<uintptr_t>(memory) % region_alignment != 0)
+    throw failure(exit_usage, format_text("memory does not begin at a multiple of %lld bytes\n  "
+                                          "try: cudaMalloc",
+                                          static_cast<long long>(region_alignment)));
+  given_ = memory;
+  given_bytes_ = bytes;
+}
+
 void device_memory::allocate() {
-  void *base = nullptr;
-  check_cuda(cudaMalloc(&base, static_cast<size_t>(std::max<int64_t>(planned_, 1))),
-             "allocation of the arenas");
-  base_ = static_cast<char *>(base);
+  if (given_ && given_bytes_ < planned_)
+    throw failure(exit_usage, format_text("the memory that was given has no room: it has %lld "
+                                          "bytes, the model needs %lld\n  try: so many bytes",
+                                          static_cast<long long>(given_bytes_),
+                                          static_cast<long long>(planned_)));
+  void *own = nullptr;
+  if (!given_)
+    check_cuda(cudaMalloc(&own, static_cast<size_t>(std::max<int64_t>(planned_, 1))),
+               "allocation of the arenas");
+  own_ = static_cast<char *>(own);
+  char *base = given_ ? given_ : own_;
   for (const region &each : regions_) {
     if (each.addresses == 0) {
-      *each.place = base_ + each.offset;
+      *each.place = base + each.offset;
       continue;
     }
     in_pages_.push_back(std::make_unique<mapped_memory>());
@@ -82,8 +98,8 @@ void device_memory::allocate() {
 }
 
 device_memory::~device_memory() {
-  if (base_)
-    cudaFree(base_);
+  if (own_)
+    cudaFree(own_);
 }
 
 void pinned_memory::allocate(int64_t bytes) {
@@ -99,9 +115,11 @@ pinned_memory::~pinned_memory() {
     cudaFreeHost(data_);
 }
 
-void plan_scratch(int64_t bytes) { scratch_bytes = std::max(scratch_bytes, bytes); }
-int64_t planned_scratch_bytes() { return scratch_bytes; }
-void set_scratch(char *base) { scratch_base = base; }
-char *scratch() { return scratch_base; }
+void plan_scratch(int64_t bytes) {
+  own_work().scratch_bytes = std::max(own_work().scratch_bytes, bytes);
+}
+int64_t planned_scratch_bytes() { return own_work().scratch_bytes; }
+void set_scratch(char *base) { own_work().scratch = base; }
+char *scratch() { return own_work().scratch; }
 
 } // namespace trainc

@@ -27,6 +27,8 @@ public:
   // the device can map memory in pages it is taken for those that have any of them, else for all.
   void plan(const char *name, int64_t bytes, const std::vector<element_range> &used, char **place);
   int64_t planned_bytes() const { return planned_ + mapped_; }
+  // What will be allocated lies in this memory of the device.
+  void take_from(char *memory, int64_t bytes);
 
   // Throws `failure` (exit_machine) when less than the planned bytes are free.
   void check(const std::string &device_name) const;
@@ -44,7 +46,8 @@ private:
 
   std::vector<region> regions_;
   int64_t planned_ = 0, mapped_ = 0; // in one allocation, in pages
-  char *base_ = nullptr;
+  char *own_ = nullptr, *given_ = nullptr;
+  int64_t given_bytes_ = 0;
   std::vector<std::unique_ptr<mapped_memory>> in_pages_;
 };
 

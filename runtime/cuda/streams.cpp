@@ -12,23 +12,40 @@ namespace {
 
 constexpr const char *timing = "timing of steps";
 
-cudaStream_t current = nullptr;
+thread_local work_place of_thread;
+thread_local work_place *chosen_place = nullptr;
+
+cudaStream_t new_stream(unsigned flags) {
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, flags), "making a stream");
+  return stream;
+}
 
 } // namespace
 
-cudaStream_t compute_stream() { return current; }
+work_place &own_work() { return chosen_place ? *chosen_place : of_thread; }
+void work_at(work_place *place) { chosen_place = place; }
 
-streams::streams() {
-  check_cuda(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking), "making a stream");
-  check_cuda(cudaStreamCreateWithFlags(&copy, cudaStreamNonBlocking), "making a stream");
-  current = compute;
+cudaStream_t compute_stream() { return own_work().stream; }
+
+streams::streams(work_place &place)
+    : compute(new_stream(cudaStreamNonBlocking)), copy(new_stream(cudaStreamNonBlocking)),
+      place_(place) {
+  place_.stream = compute;
+}
+
+streams::streams(work_place &place, cudaStream_t of_program)
+    : compute(of_program ? of_program : new_stream(cudaStreamDefault)), place_(place),
+      is_of_program_(of_program != nullptr) {
+  place_.stream = compute;
 }
 
 streams::~streams() {
-  current = nullptr;
-  for (cudaStream_t stream : {compute, copy})
-    if (stream)
-      cudaStreamDestroy(stream);
+  place_.stream = nullptr;
+  if (!is_of_program_)
+    cudaStreamDestroy(compute);
+  if (copy)
+    cudaStreamDestroy(copy);
 }
 
 event::event(unsigned flags) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The streams of this process: work of the entry functions is queued on one,
-// copies of batches on the other. One pair exists at a time; `compute_stream` of
-// runtime/cuda/launch.h is its first.
+// The streams of a device: work of the entry functions is queued on one, copies of batches on the
+// other. `compute_stream` of runtime/cuda/launch.h is the first one.
 #pragma once
+
+#include "runtime/cuda/work_place.h"
 
 #include <cuda_runtime.h>
 
@@ -14,12 +15,19 @@ namespace trainc {
 
 class streams {
 public:
-  streams(); // on the device that was chosen before
+  explicit streams(work_place &place = own_work()); // on the device that was chosen before
+  // In a program that is not ours: its stream; null: one that takes turns with CUDA's default
+  // stream, on which the program queues what it names no stream for.
+  streams(work_place &place, cudaStream_t of_program);
   ~streams();
   streams(const streams &) = delete;
   streams &operator=(const streams &) = delete;
 
   cudaStream_t compute = nullptr, copy = nullptr;
+
+private:
+  work_place &place_;
+  bool is_of_program_ = false;
 };
 
 // An event that orders streams; it measures nothing, unless its flags say so.

@@ -7,8 +7,6 @@
 #include "runtime/failure.h"
 #include "runtime/library/own_team.h"
 #include "runtime/process/cpu_check.h"
-#include "runtime/ranks/summation_order.h"
-#include "runtime/step/index_check.h"
 #include "runtime/step/update_scalars.h"
 
 #include <cmath>
@@ -25,16 +23,6 @@ memory_use use_of(const program &program, const instance_options &options) {
                                                            : memory_use::training;
 }
 
-// The mean of numbers that lie side by side.
-double mean_of(const tensor_place &values, const arenas &arenas) {
-  const char *place = arenas[values.arena] + values.offset;
-  const int64_t count = element_count(values);
-  double sum = 0;
-  for (int64_t i = 0; i < count; ++i)
-    sum += number_at(values.type, place + i * bytes_of(values.type));
-  return sum / static_cast<double>(count);
-}
-
 // Before anything is made of them.
 const program &checked(const program &program, const instance_options &options) {
   std::string missing;
@@ -47,9 +35,12 @@ const program &checked(const program &program, const instance_options &options) 
                                           static_cast<long long>(options.micro_batches)));
   if (options.threads < 0)
     throw failure(exit_usage, "threads is negative\n  try: 0, for all cores, or a number of them");
-  if (reinterpret_cast<uintptr_t>(options.memory) % 64 != 0)
+  if (reinterpret_cast<uintptr_t>(options.host.memory) % 64 != 0)
     throw failure(exit_usage, "memory does not begin at a multiple of 64 bytes\n  try: "
                               "aligned_alloc(64, BYTES)");
+  if (program.target == std::string_view("cpu") && (options.host.device || options.host.stream))
+    throw failure(exit_usage, "device and stream are of a library for a GPU; this one is for the "
+                              "CPU\n  try: 0 for both, or trainc --target cuda");
   if (program.loss_part_count > 0 && options.micro_batches > 1 && !options.mean_per_batch)
     throw failure(exit_usage, "the loss has parts that are divided by what counts in the whole "
                               "step, which nobody knows before its last micro-batch\n  try: "
@@ -63,8 +54,7 @@ library_instance::library_instance(const program &program, const instance_option
     : program_(checked(program, options)), options_(options), ranks_(communicator::alone()),
       target_([&]() -> device {
         defaults_.threads = options.threads;
-        const host_program host = {options.memory, options.memory_bytes};
-        return device(program, defaults_, ranks_, /*computes=*/true, &host);
+        return device(program, defaults_, ranks_, /*computes=*/true, &options.host);
       }()),
       kept_(target_, program, options.micro_batches),
       losses_(static_cast<size_t>(options.micro_batches)), learning_rate_(defaults_.learning_rate),
@@ -80,17 +70,12 @@ library_instance::library_instance(const program &program, const instance_option
 }
 
 int64_t library_instance::memory_bytes(const program &program, const instance_options &options) {
-  const auto taken = [&](arena_kind kind) {
-    return arena_set::bytes_taken(program.arena_bytes[static_cast<int>(kind)]);
-  };
-  int64_t bytes =
-      taken(arena_kind::parameters) + taken(arena_kind::activations) + taken(arena_kind::workspace);
-  if (use_of(program, options) == memory_use::forward)
-    return bytes;
-  const summation_order order(0, 1, options.micro_batches, exchanged_sums::unadded);
-  return bytes + taken(arena_kind::optimizer_state) +
-         arena_set::bytes_taken((1 + order.accumulators()) *
-                                program.arena_bytes[static_cast<int>(arena_kind::gradients)]);
+  trainer_options defaults;
+  communicator alone = communicator::alone();
+  host_program host = options.host;
+  host.memory = nullptr;
+  device target(checked(program, options), defaults, alone, /*computes=*/true, &host);
+  return target.memory_bytes(use_of(program, options), options.micro_batches);
 }
 
 // ---- work
@@ -103,18 +88,47 @@ void library_instance::check_trains(const char *what) const {
                                                  : "\n  try: trainc without --forward-only"));
 }
 
-void library_instance::check_inputs() const {
+void library_instance::check_set(bool with_labels) const {
+  std::string missing;
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (!is_set_[i] && (with_labels || !inputs_[i]->is_label))
+      missing += (missing.empty() ? "'" : ", '") + std::string(inputs_[i]->tensor.name) + "'";
+  if (!missing.empty())
+    throw failure(exit_usage, "input " + missing +
+                                  ": was never set\n  try: set_input, or writing "
+                                  "to its data");
+}
+
+void library_instance::check_inputs(bool with_labels) {
+  check_set(with_labels);
   for (const input_place *input : inputs_) {
-    const char *values = target_.places()[input->tensor.arena] + input->tensor.offset;
-    const int64_t count = element_count(input->tensor),
-                  found = first_outside(*input, values, count);
-    if (found < count)
+    if (input->index_bound == 0)
+      continue;
+    const char *place = target_.places()[input->tensor.arena] + input->tensor.offset;
+    const int64_t size = bytes_of(input->tensor.type);
+    in_transfers(byte_count(input->tensor), [&](int64_t begin, int64_t bytes) {
+      const char *values = target_.read(place + begin, bytes);
+      const int64_t found = first_outside(*input, values, bytes / size);
+      if (found == bytes / size)
+        return;
+      const long long element = begin / size + found;
       throw failure(exit_data,
                     std::string("input '") + input->tensor.name + "': " +
-                        outside_text(*input, values, found,
-                                     format_text("element %lld", static_cast<long long>(found))) +
+                        outside_text(*input, values, found, format_text("element %lld", element)) +
                         "\n  try: other data");
+    });
   }
+}
+
+instance_step library_instance::take_step() {
+  check_trains("step");
+  if (options_.micro_batches != 1)
+    throw failure(exit_usage, "step: the instance has several micro-batches a step\n  try: "
+                              "forward_backward for each, then update");
+  check_inputs(/*with_labels=*/true); // before what there was is forgotten
+  done_ = 0;
+  pass();
+  return update();
 }
 
 double library_instance::forward_backward() {
@@ -123,7 +137,11 @@ double library_instance::forward_backward() {
     throw failure(exit_usage, format_text("forward_backward: the step has its %lld micro-batches"
                                           "\n  try: update, or discard",
                                           static_cast<long long>(done_)));
-  check_inputs();
+  check_inputs(/*with_labels=*/true);
+  return pass();
+}
+
+double library_instance::pass() {
   if (done_ == 0)
     scale_ = position_.scale.factor;
   if (program_.loss_scale_offset >= 0)
@@ -133,8 +151,6 @@ double library_instance::forward_backward() {
   for (int64_t i = 0; i < program_.loss_part_count; ++i)
     if (const loss_part &part = program_.loss_parts[i]; part.scale_offset >= 0)
       target_.set_scalar(part.scale_offset, 1);
-  target_.send_batch();
-  target_.submit_batch();
   set_random_key(target_, program_, options_.seed, position_.step + 1, done_);
   target_.run(entry::forward_backward);
   kept_.keep_losses(done_);
@@ -189,26 +205,18 @@ double library_instance::evaluate() {
     throw failure(exit_usage, format_text("evaluate: %lld micro-batches of a step wait for their "
                                           "update\n  try: update, or discard",
                                           static_cast<long long>(done_)));
-  check_inputs();
-  target_.send_batch();
-  target_.submit_batch();
-  target_.run(entry::evaluate);
-  if (program_.loss.name)
-    target_.keep(program_.loss, 0);
-  keep_index_check(target_, program_, program_.index_check, 1);
-  target_.finish();
-  if (const std::string problem = index_problem(target_, program_, 1); !problem.empty())
-    throw failure(exit_data, problem);
-  return program_.loss.name ? target_.kept(0) : NAN;
+  check_inputs(/*with_labels=*/false);
+  evaluate_batch(target_, program_);
+  return program_.loss.name ? mean_of(target_, program_.loss, 1) : NAN;
 }
 
-weighed_mean library_instance::metric(std::string_view name) const {
+weighed_mean library_instance::metric(std::string_view name) {
   std::string known;
   for (int64_t i = 0; i < program_.metric_count; ++i) {
     const metric_place &of = program_.metrics[i];
     if (name == of.values.name)
-      return {mean_of(of.values, target_.places()),
-              of.weight.name ? mean_of(of.weight, target_.places()) : 1};
+      return {mean_of(target_, of.values, element_count(of.values)),
+              of.weight.name ? mean_of(target_, of.weight, 1) : 1};
     known += (known.empty() ? "" : ", ") + std::string(of.values.name);
   }
   throw failure(exit_usage, "metric '" + std::string(name) + "': the program has " +

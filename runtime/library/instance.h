@@ -30,8 +30,7 @@ struct instance_options {
   bool forward_only = false; // no memory for gradients and states
   std::string folder;        // of the model's files; empty: the library's
   bool no_files = false;     // parameters begin as zeros
-  char *memory = nullptr;    // for the arenas, 64-byte aligned; null: the system's
-  int64_t memory_bytes = 0;
+  host_program host;         // memory for the arenas; of a GPU its number and the stream
 };
 
 struct instance_step {
@@ -45,7 +44,7 @@ public:
   // Throws `failure`.
   library_instance(const program &program, const instance_options &options);
 
-  // What `memory` must have for the arenas.
+  // What memory of the caller's must have for the arenas.
   static int64_t memory_bytes(const program &program, const instance_options &options);
 
   // ---- tensors
@@ -54,23 +53,29 @@ public:
     return tensors_[static_cast<size_t>(kind)];
   }
   const tensor_view &tensor(library_kind kind, std::string_view name) const;
+  // Memory of the caller's is the host's, or that of the GPU that the model computes on.
   // Gradients are those of the mean loss of the step that is complete and not yet updated with.
-  void read(library_kind kind, const tensor_view &tensor, void *to) const;
+  void read(library_kind kind, const tensor_view &tensor, void *to);
   void write(library_kind kind, const tensor_view &tensor, const void *from);
+  // Where a tensor lies, for the caller to read and write.
+  char *bind(library_kind kind, const tensor_view &tensor);
   // Throws where the kind has no values now: no gradients, no states.
   void check_values(library_kind kind) const;
 
-  void begin_call() { warning_.clear(); }
+  void begin_call() {
+    warning_.clear();
+    target_.use_here();
+  }
 
   // ---- work; what is read of a batch is in the inputs until then
   double forward_backward();
   instance_step update();
   double evaluate(); // the loss; NaN where the program has none
   // Of the last `evaluate`: the mean over what counts, and how much that is.
-  weighed_mean metric(std::string_view name) const;
-  int64_t micro_batches() const { return options_.micro_batches; }
+  weighed_mean metric(std::string_view name);
   bool is_complete() const { return done_ == options_.micro_batches; }
-  void check_inputs() const;    // throws where an index is out of range
+  // Both, of a step of one micro-batch, where what was passed before is forgotten.
+  instance_step take_step();
   void discard() { done_ = 0; } // the passes since the last update
 
   // ---- settings of the update
@@ -95,10 +100,18 @@ private:
   void collect_tensors();
   void load_initial_parameters();
   void check_trains(const char *what) const;
+  void check_set(bool with_labels) const;
+  void check_inputs(bool with_labels);
+  double pass();
   double scale_of_gradients() const;
   char *place_of_gradient(const tensor_view &tensor) const;
+  void copy_scaled(void *to, const void *from, const tensor_view &tensor, double factor);
+  void note_set(library_kind kind, const tensor_view &tensor);
   void warn(const std::string &text) { warning_ += (warning_.empty() ? "" : "\n") + text; }
+  std::vector<char> parameters_now();
   template <typename Work> void or_as_before(const Work &work);
+  template <typename Work> void with_parameters(const Work &work);
+  template <typename Work> void with_states(const Work &work);
   std::string own_path(const char *name) const;
   double *setting(std::string_view name);
 
@@ -111,6 +124,7 @@ private:
   std::vector<tensor_view> tensors_[library_kinds];
   const char *gradients_at_start_ = nullptr; // which the views of gradients have
   std::vector<const input_place *> inputs_;
+  std::vector<bool> is_set_; // of the inputs, or bound
   kept_scalars kept_;
   std::vector<weighed_mean> losses_; // of the micro-batches
   int64_t done_ = 0;                 // of them

@@ -44,17 +44,51 @@ void library_instance::load_initial_parameters() {
     read_tensor(file, index, tensor, target_, exit_checkpoint);
 }
 
+std::vector<char> library_instance::parameters_now() {
+  std::vector<char> bytes(
+      static_cast<size_t>(program_.arena_bytes[static_cast<int>(arena_kind::parameters)]));
+  target_.copy(bytes.data(), target_.places()[arena_kind::parameters],
+               static_cast<int64_t>(bytes.size()));
+  return bytes;
+}
+
 // Reads parameters, and where that fails leaves those that there were.
 template <typename Work> void library_instance::or_as_before(const Work &work) {
-  char *parameters = target_.places()[arena_kind::parameters];
-  const std::vector<char> before(
-      parameters, parameters + program_.arena_bytes[static_cast<int>(arena_kind::parameters)]);
+  const std::vector<char> before = parameters_now();
   try {
     work();
   } catch (...) {
-    std::copy(before.begin(), before.end(), parameters);
+    target_.copy(target_.places()[arena_kind::parameters], before.data(),
+                 static_cast<int64_t>(before.size()));
     throw;
   }
+}
+
+// Calls work(arenas), whose parameters the host can follow.
+template <typename Work> void library_instance::with_parameters(const Work &work) {
+  if (target_.is_host_memory())
+    return work(target_.places());
+  std::vector<char> copies = parameters_now();
+  arenas places = target_.places();
+  places.base[static_cast<int>(arena_kind::parameters)] = copies.data();
+  work(places);
+}
+
+// Calls work(states), which the host can follow; what it changes is changed.
+template <typename Work> void library_instance::with_states(const Work &work) {
+  const std::span<const tensor_view> own = tensors(library_kind::state);
+  std::vector<tensor_view> states(own.begin(), own.end());
+  if (target_.is_host_memory())
+    return work(states);
+  std::vector<std::vector<char>> copies;
+  for (tensor_view &state : states) {
+    copies.emplace_back(static_cast<size_t>(state.bytes));
+    target_.copy(copies.back().data(), state.data, state.bytes);
+    state.data = copies.back().data();
+  }
+  work(states);
+  for (size_t i = 0; i < states.size(); ++i)
+    target_.copy(own[i].data, copies[i].data(), own[i].bytes);
 }
 
 void library_instance::load(const std::string &path) {
@@ -95,17 +129,19 @@ void library_instance::save(const std::string &folder) {
 
 void library_instance::save_state_dict(const std::string &path) {
   output_file file(path);
-  write_state_dict(program_, target_.places(), file, [&](const std::string &text) { warn(text); });
+  with_parameters([&](const arenas &places) {
+    write_state_dict(program_, places, file, [&](const std::string &text) { warn(text); });
+  });
   file.publish();
 }
 
 void library_instance::save_optimizer_state(const std::string &path) {
   check_trains("save_optimizer_state");
-  const auto states = tensors(library_kind::state);
   output_file file(path);
-  write_optimizer_state(program_, {states.begin(), states.end()},
-                        position_.step - position_.skipped_steps, file,
-                        [&](const std::string &text) { warn(text); });
+  with_states([&](const std::vector<tensor_view> &states) {
+    write_optimizer_state(program_, states, position_.step - position_.skipped_steps, file,
+                          [&](const std::string &text) { warn(text); });
+  });
   file.publish();
 }
 
@@ -119,15 +155,17 @@ void library_instance::load_state_dict(const std::string &path) {
 
 void library_instance::load_optimizer_state(const std::string &path) {
   check_trains("load_optimizer_state");
-  const auto states = tensors(library_kind::state);
-  const int64_t updates = read_optimizer_state(program_, {states.begin(), states.end()}, path);
-  position_.step = position_.skipped_steps + updates;
+  with_states([&](const std::vector<tensor_view> &states) {
+    position_.step = position_.skipped_steps + read_optimizer_state(program_, states, path);
+  });
   done_ = 0;
 }
 
 void library_instance::export_model(const std::string &path) {
-  export_onnx(program_, target_.places(), own_path(own_template), path,
-              /*external_data=*/false, real_file_operations());
+  with_parameters([&](const arenas &places) {
+    export_onnx(program_, places, own_path(own_template), path, /*external_data=*/false,
+                real_file_operations());
+  });
 }
 
 } // namespace trainc

@@ -5,8 +5,6 @@
 
 #include "runtime/failure.h"
 
-#include <cstring>
-
 namespace trainc {
 namespace {
 
@@ -41,6 +39,7 @@ void library_instance::collect_tensors() {
     inputs_.push_back(&program_.inputs[i]);
     add(library_kind::input, program_.inputs[i].tensor, program_.inputs[i].tensor.arena);
   }
+  is_set_.resize(inputs_.size());
   for (int64_t i = 0; i < program_.output_count; ++i)
     add(library_kind::output, program_.outputs[i], program_.outputs[i].arena);
   for (int64_t i = 0; i < program_.parameter_count; ++i) {
@@ -96,29 +95,43 @@ void library_instance::check_values(library_kind kind) const {
                   "of the next step\n  try: between forward_backward and update");
 }
 
-void library_instance::read(library_kind kind, const tensor_view &tensor, void *to) const {
+void library_instance::read(library_kind kind, const tensor_view &tensor, void *to) {
   check_values(kind);
-  const size_t bytes = static_cast<size_t>(tensor.bytes);
-  if (kind != library_kind::gradient) {
-    memcpy(to, tensor.data, bytes);
-    return;
-  }
-  memcpy(to, place_of_gradient(tensor), bytes);
-  if (const double scale = scale_of_gradients(); scale != 1)
-    scale_values(tensor.type, to, tensor.bytes, 1 / scale);
+  if (kind != library_kind::gradient)
+    return target_.copy(to, tensor.data, tensor.bytes);
+  const double scale = scale_of_gradients();
+  copy_scaled(to, place_of_gradient(tensor), tensor, 1 / scale);
+}
+
+// Either may be where the host cannot follow.
+void library_instance::copy_scaled(void *to, const void *from, const tensor_view &tensor,
+                                   double factor) {
+  if (factor == 1)
+    return target_.copy(to, from, tensor.bytes);
+  std::vector<char> values(static_cast<size_t>(tensor.bytes));
+  target_.copy(values.data(), from, tensor.bytes);
+  scale_values(tensor.type, values.data(), tensor.bytes, factor);
+  target_.copy(to, values.data(), tensor.bytes);
+}
+
+char *library_instance::bind(library_kind kind, const tensor_view &tensor) {
+  if (kind == library_kind::gradient)
+    throw failure(exit_usage, "data: gradients move from step to step\n  try: read");
+  note_set(kind, tensor);
+  return tensor.data;
+}
+
+void library_instance::note_set(library_kind kind, const tensor_view &tensor) {
+  if (kind == library_kind::input)
+    is_set_[static_cast<size_t>(&tensor - tensors(kind).data())] = true;
 }
 
 void library_instance::write(library_kind kind, const tensor_view &tensor, const void *from) {
   check_values(kind);
-  const size_t bytes = static_cast<size_t>(tensor.bytes);
-  if (kind != library_kind::gradient) {
-    memcpy(tensor.data, from, bytes);
-    return;
-  }
-  char *place = place_of_gradient(tensor);
-  memcpy(place, from, bytes);
-  if (const double scale = scale_of_gradients(); scale != 1)
-    scale_values(tensor.type, place, tensor.bytes, scale);
+  if (kind == library_kind::gradient)
+    return copy_scaled(place_of_gradient(tensor), from, tensor, scale_of_gradients());
+  target_.copy(tensor.data, from, tensor.bytes);
+  note_set(kind, tensor);
 }
 
 } // namespace trainc

@@ -6,6 +6,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/library/instance.h"
+#include "runtime/library/kept_gpu.h"
 #include "runtime/library/own_team.h"
 
 #include <atomic>
@@ -51,8 +52,7 @@ instance_options options_of(const trainc_model_options *given) {
   options.mean_per_batch = all.mean_per_batch != 0;
   options.no_files = all.no_files != 0;
   options.folder = all.folder ? all.folder : "";
-  options.memory = static_cast<char *>(all.memory);
-  options.memory_bytes = all.memory_bytes;
+  options.host = {static_cast<char *>(all.memory), all.memory_bytes, all.device, all.stream};
   return options;
 }
 
@@ -98,6 +98,7 @@ template <typename Work> int call(trainc_model *model, const Work &work) noexcep
     status = caught(*model, [&] {
       model->message.clear();
       const own_team team(model->own->threads());
+      const kept_gpu kept;
       model->own->begin_call();
       check_process(model->own->threads());
       work(*model->own);
@@ -156,6 +157,7 @@ const char *text_or(const char *text, const char *what) {
 int64_t trainc_model_memory_bytes(const trainc_model_options *options) {
   try {
     const instance_options asked = options_of(options);
+    const kept_gpu kept;
     return asked.micro_batches < 1 ? -1 : library_instance::memory_bytes(trainer_program, asked);
   } catch (...) {
     return -1;
@@ -172,6 +174,7 @@ int trainc_model_create(const trainc_model_options *options, trainc_model **inst
   model->status = caught(*model, [&] {
     const instance_options asked = options_of(options);
     const own_team team(0);
+    const kept_gpu kept;
     check_process(asked.threads > 0 ? asked.threads : own_team::current_threads());
     model->own.emplace(trainer_program, asked);
   });
@@ -179,6 +182,8 @@ int trainc_model_create(const trainc_model_options *options, trainc_model **inst
 }
 
 void trainc_model_destroy(trainc_model *instance) { delete instance; }
+
+const char *trainc_model_target(void) { return trainer_program.target; }
 
 const char *trainc_model_message(const trainc_model *instance) {
   return instance ? instance->message.c_str() : "the instance is null";
@@ -258,9 +263,7 @@ int trainc_model_write_all(trainc_model *instance, trainc_model_kind kind, const
 void *trainc_model_data(trainc_model *instance, trainc_model_kind kind, const char *name) {
   void *place = nullptr;
   call(instance, [&](library_instance &own) {
-    if (kind == TRAINC_MODEL_GRADIENTS)
-      throw failure(exit_usage, "data: gradients move from step to step\n  try: read");
-    place = find(own, kind, name).data;
+    place = own.bind(static_cast<library_kind>(kind), find(own, kind, name));
   });
   return place;
 }
@@ -283,15 +286,7 @@ int trainc_model_update(trainc_model *instance, trainc_model_result *result) {
 }
 
 int trainc_model_step(trainc_model *instance, trainc_model_result *result) {
-  return call(instance, [&](library_instance &own) {
-    if (own.micro_batches() != 1)
-      throw failure(exit_usage, "step: the instance has several micro-batches a step\n  try: "
-                                "forward_backward for each, then update");
-    own.check_inputs(); // before what there was is forgotten
-    own.discard();
-    own.forward_backward();
-    set_result(own, own.update(), result);
-  });
+  return call(instance, [&](library_instance &own) { set_result(own, own.take_step(), result); });
 }
 
 int trainc_model_discard(trainc_model *instance) {

@@ -61,9 +61,18 @@ typedef struct {
   int no_files;          /* not 0: parameters begin as zeros, and no file is needed */
   const char *folder;    /* of parameters.safetensors and export_template.onnx; null: that of the
                             library (or of the program that it is linked into), or the one above */
-  void *memory;          /* for tensors, at a multiple of 64 bytes; null: the system's */
+  void *memory;          /* for tensors, at a multiple of 64 bytes; null: the system's. Of a library
+                            for CUDA the device's, at a multiple of 256 bytes */
   int64_t memory_bytes;  /* at least trainc_model_memory_bytes */
+  int device;            /* for CUDA: the number of the GPU */
+  void *stream;          /* for CUDA: a cudaStream_t of that GPU, which outlives the instance; null:
+                            one of its own, which takes turns with CUDA's default stream */
 } trainc_model_options;
+
+/* What it computes on: "cpu" or "cuda". Then memory that functions get may be the host's or the
+ * GPU's, trainc_model_data gives the GPU's, and work is queued on the stream, behind what the
+ * caller has queued there. Functions return when it is done. */
+TRAINC_MODEL_API const char *trainc_model_target(void);
 
 /* What `memory` must have, in bytes; -1 where the options are wrong. Null: the defaults. */
 TRAINC_MODEL_API int64_t trainc_model_memory_bytes(const trainc_model_options *options);

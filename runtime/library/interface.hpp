@@ -69,6 +69,10 @@ public:
     const std::span<const std::byte> from = bytes_of(values);
     check(trainc_model_set_input(get(), name.c_str(), from.data(), size_of(from)));
   }
+  // From memory of the host, or of the GPU that the model computes on.
+  void set_input(const std::string &name, const void *from, int64_t size) {
+    check(trainc_model_set_input(get(), name.c_str(), from, size));
+  }
   template <typename Values> void write(kind of, const std::string &name, const Values &values) {
     check_type<element_of<Values>>(of, name);
     const std::span<const std::byte> from = bytes_of(values);
@@ -100,7 +104,7 @@ public:
     check_types<T>(of);
     check(trainc_model_write_all(get(), of, values.data(), size_of(bytes_of(values))));
   }
-  // The instance's own memory, without a copy.
+  // The instance's own memory, without a copy; of a library for CUDA addresses of the GPU.
   template <typename T> std::span<T> data(kind of, const std::string &name) {
     check_type<T>(of, name);
     for (const trainc_model_info &info : describe(of))

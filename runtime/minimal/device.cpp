@@ -16,6 +16,9 @@ class communicator::start_limit {};
 communicator::communicator(only_rank) {}
 communicator::~communicator() = default;
 
+int current_gpu() { return -1; }
+void make_current(int) {}
+
 struct device::implementation {
   const program &prog;
   arena_set memory = {};
@@ -40,6 +43,14 @@ struct device::implementation {
   }
 };
 
+static std::vector<arena_kind> arenas_for(memory_use use) {
+  std::vector<arena_kind> kinds = {arena_kind::parameters, arena_kind::activations,
+                                   arena_kind::workspace};
+  if (use == memory_use::training)
+    kinds.push_back(arena_kind::optimizer_state);
+  return kinds;
+}
+
 device::device(const program &program, const trainer_options &, communicator &, bool,
                const host_program *host)
     : own_(new implementation{program}) {
@@ -54,11 +65,10 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t) {
   implementation &own = *own_;
   own.kept.resize(static_cast<size_t>(kept_slots(own.prog, micro_batches)));
   own.micro_batches = micro_batches;
-  for (arena_kind kind : {arena_kind::parameters, arena_kind::activations, arena_kind::workspace})
+  for (arena_kind kind : arenas_for(use))
     own.memory.allocate(kind, own.bytes(kind));
   if (use != memory_use::training)
     return;
-  own.memory.allocate(arena_kind::optimizer_state, own.bytes(arena_kind::optimizer_state));
   own.memory.allocate(arena_kind::gradients, own.bytes(arena_kind::gradients));
   own.order.emplace(0, 1, micro_batches, exchanged_sums::unadded);
   for (int i = 0; i < own.order->accumulators(); ++i)
@@ -74,8 +84,23 @@ void device::write(char *address, int64_t, const std::function<void(char *)> &fi
 }
 int device::holder(const char *, int64_t &) const { return every_rank; }
 
-void device::send_batch() {}
-void device::submit_batch() {}
+int64_t device::memory_bytes(memory_use use, int64_t micro_batches) {
+  implementation &own = *own_;
+  int64_t bytes = 0;
+  for (arena_kind kind : arenas_for(use))
+    bytes += arena_set::bytes_taken(own.bytes(kind));
+  if (use != memory_use::training)
+    return bytes;
+  const summation_order order(0, 1, micro_batches, exchanged_sums::unadded);
+  return bytes +
+         (1 + order.accumulators()) * arena_set::bytes_taken(own.bytes(arena_kind::gradients));
+}
+
+void device::use_here() {}
+bool device::is_host_memory() const { return true; }
+void device::copy(void *to, const void *from, int64_t bytes) {
+  memcpy(to, from, static_cast<size_t>(bytes));
+}
 
 void device::run(entry which) { call(own_->prog, which, places()); }
 

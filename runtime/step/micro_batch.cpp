@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/step/micro_batch.h"
 
+#include "runtime/failure.h"
+#include "runtime/files/data_types.h"
 #include "runtime/random.h"
 #include "runtime/step/index_check.h"
 
@@ -10,6 +12,27 @@ void set_random_key(device &target, const program &program, uint64_t seed, int64
                     int64_t number) {
   if (program.draws_random_numbers)
     target.set_bits(program.random_key_offset, micro_batch_key(seed, step, number));
+}
+
+void evaluate_batch(device &target, const program &program,
+                    const std::function<void()> &meanwhile) {
+  constexpr int index_slot = 0; // of device::keep, and 1
+  target.run(entry::evaluate);
+  keep_index_check(target, program, program.index_check, index_slot);
+  if (meanwhile)
+    meanwhile();
+  target.finish();
+  if (const std::string problem = index_problem(target, program, index_slot); !problem.empty())
+    throw failure(exit_data, problem);
+}
+
+double mean_of(device &target, const tensor_place &values, int64_t count) {
+  const int64_t bytes = bytes_of(values.type);
+  const char *numbers = target.read(target.places()[values.arena] + values.offset, count * bytes);
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i)
+    sum += number_at(values.type, numbers + i * bytes);
+  return sum / static_cast<double>(count);
 }
 
 void set_batch_state(device &target, const program &program, bool is_faulty, bool mean_per_batch) {

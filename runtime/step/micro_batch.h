@@ -6,6 +6,7 @@
 
 #include "runtime/device.h"
 
+#include <functional>
 #include <string>
 
 namespace trainc {
@@ -16,6 +17,15 @@ struct weighed_mean {
   double mean, weight;
   double part() const { return weight > 0 ? mean * weight : 0; }
 };
+
+// Runs the evaluate entry on the batch at hand, to its end. `meanwhile` is called while it works.
+// Throws `failure` (exit_data) where an index that the model computed was out of range: the results
+// are then those of another index. Allocates nothing.
+void evaluate_batch(device &target, const program &program,
+                    const std::function<void()> &meanwhile = nullptr);
+
+// The mean of the first `count` numbers of a tensor.
+double mean_of(device &target, const tensor_place &values, int64_t count);
 
 // Of the numbers that the model draws in micro-batch `number`, counted over all ranks.
 void set_random_key(device &target, const program &program, uint64_t seed, int64_t step,

@@ -9,6 +9,7 @@
 #include "runtime/cuda/products/product_plan.h"
 #include "runtime/cuda/products/product_timing.h"
 #include "runtime/cuda/products/remembered_products.h"
+#include "runtime/cuda/work_place.h"
 #include "runtime/failure.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/matrix_storage.h"
@@ -20,17 +21,12 @@
 #include <stdexcept>
 
 namespace trainc {
-namespace {
 
-constexpr int proposal_count = 8; // to measure; they come in the order of estimated time
-
-struct key_order {
+struct product_order {
   bool operator()(const product_key &x, const product_key &y) const {
     return std::memcmp(&x, &y, sizeof x) < 0;
   }
 };
-
-using plan_table = std::map<product_key, std::unique_ptr<product_plan>, key_order>;
 
 struct product_library {
   explicit product_library(const product_settings &settings) : settings(settings) {
@@ -53,11 +49,14 @@ struct product_library {
   product_settings settings;
   cublasLtHandle_t handle = nullptr;
   char *workspace = nullptr;
-  plan_table plans;
+  std::map<product_key, std::unique_ptr<product_plan>, product_order> plans;
 };
 
-std::unique_ptr<product_library> library;
-bool planning = false;
+namespace {
+
+constexpr int proposal_count = 8; // to measure; they come in the order of estimated time
+
+product_library *library() { return own_work().products.get(); }
 
 std::string device_name() {
   int device = 0;
@@ -68,8 +67,8 @@ std::string device_name() {
 }
 
 cublasLtMatmulAlgo_t chosen(product_plan &plan, product_timing &timing) {
-  const bool timed = library->settings.timed;
-  const auto proposals = plan.proposals(library->handle, timed ? proposal_count : 1);
+  const bool timed = library()->settings.timed;
+  const auto proposals = plan.proposals(library()->handle, timed ? proposal_count : 1);
   if (proposals.empty())
     throw failure(exit_machine,
                   "cuBLASLt has no algorithm for the " + plan.name() + " on this device (" +
@@ -77,21 +76,21 @@ cublasLtMatmulAlgo_t chosen(product_plan &plan, product_timing &timing) {
                       (plan.key().epilogue == product_epilogue::none
                            ? "\n  try: a newer version of cuBLAS"
                            : "\n  try: trainc --no-epilogues when compiling the model"));
-  return proposals.size() == 1 ? proposals[0] : timing.fastest(library->handle, plan, proposals);
+  return proposals.size() == 1 ? proposals[0] : timing.fastest(library()->handle, plan, proposals);
 }
 
 // On rank 0: an algorithm for every plan, from the file or by measuring.
 void choose_algorithms(remembered_products &choices) {
-  const product_settings &settings = library->settings;
+  const product_settings &settings = library()->settings;
   // Without measuring, the choice is the library's own and the same every time.
   const bool keeps = settings.timed && !settings.choice_file.empty();
   if (keeps)
     read_choices(settings.choice_file, choices);
   product_timing timing(compute_stream());
   bool any_new = false;
-  for (auto &[key, plan] : library->plans) {
+  for (auto &[key, plan] : library()->plans) {
     const cublasLtMatmulAlgo_t *known = choices.find(plan->problem());
-    if (known && plan->accepts(library->handle, *known))
+    if (known && plan->accepts(library()->handle, *known))
       continue;
     choices.add(plan->problem(), chosen(*plan, timing));
     note_work(); // the other ranks wait
@@ -102,9 +101,9 @@ void choose_algorithms(remembered_products &choices) {
 }
 
 void adopt_algorithms(const remembered_products &choices) {
-  for (auto &[key, plan] : library->plans) {
+  for (auto &[key, plan] : library()->plans) {
     const cublasLtMatmulAlgo_t *algorithm = choices.find(plan->problem());
-    if (!algorithm || !plan->accepts(library->handle, *algorithm))
+    if (!algorithm || !plan->accepts(library()->handle, *algorithm))
       throw failure(exit_machine, "this rank cannot compute the " + plan->name() +
                                       " with the algorithm that rank 0 chose\n"
                                       "  try: devices of one kind and one version of cuBLAS on "
@@ -130,7 +129,7 @@ template <> constexpr product_number number_of<bfloat16> = product_number::bf16;
 template <typename T, typename To = T>
 void multiply(const matmul_shape &shape, product_epilogue epilogue, bool adds,
               const product_operands &operands) {
-  if (!library)
+  if (!library())
     throw std::logic_error("a matrix product before plan_products");
   product_key key = {};
   key.shape = shape;
@@ -146,30 +145,30 @@ void multiply(const matmul_shape &shape, product_epilogue epilogue, bool adds,
   key.alignment[2] = alignment(shape.c, operands.c, key.result);
   key.alignment[3] = alignment(matrix_layout(), operands.vector, key.result);
   key.alignment[4] = alignment(matrix_layout(), operands.linear, key.result);
-  auto found = library->plans.find(key);
-  if (planning) {
-    if (found == library->plans.end())
-      library->plans[key] = std::make_unique<product_plan>(key, library->settings.tf32);
+  auto found = library()->plans.find(key);
+  if (own_work().planning) {
+    if (found == library()->plans.end())
+      library()->plans[key] = std::make_unique<product_plan>(key, library()->settings.tf32);
     return;
   }
-  if (found == library->plans.end())
+  if (found == library()->plans.end())
     throw std::logic_error("a matrix product that was not planned");
-  found->second->run(library->handle, operands, library->workspace, compute_stream());
+  found->second->run(library()->handle, operands, library()->workspace, compute_stream());
 }
 
 } // namespace
 
-bool only_planning() { return planning; }
+bool only_planning() { return own_work().planning; }
 
 void plan_products(const product_settings &settings, communicator &ranks,
                    const std::function<void(const arenas &)> &walk) {
   std::unique_ptr<remembered_products> choices;
   ranks.together([&] {
-    library = std::make_unique<product_library>(settings);
+    own_work().products = std::make_shared<product_library>(settings);
     choices = std::make_unique<remembered_products>(device_name(), cublasLtGetVersion());
-    planning = true;
+    own_work().planning = true;
     walk(addresses_for_planning());
-    planning = false;
+    own_work().planning = false;
     if (ranks.rank() == 0)
       choose_algorithms(*choices);
   });
@@ -177,9 +176,7 @@ void plan_products(const product_settings &settings, communicator &ranks,
   ranks.together([&] { adopt_algorithms(*choices); });
 }
 
-void set_product_workspace(char *workspace) { library->workspace = workspace; }
-
-void forget_products() { library.reset(); }
+void set_product_workspace(char *workspace) { library()->workspace = workspace; }
 
 void matmul(const matmul_shape &shape, const float *a, const float *b, float *c) {
   multiply<float>(shape, product_epilogue::none, false, {a, b, c});

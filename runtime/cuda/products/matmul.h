@@ -37,11 +37,7 @@ struct product_settings {
 void plan_products(const product_settings &settings, communicator &ranks,
                    const std::function<void(const arenas &)> &walk);
 
-// 256-byte aligned device memory of product_workspace_bytes, which stays until
-// `forget_products`.
+// 256-byte aligned device memory of product_workspace_bytes, which stays as long as the plans.
 void set_product_workspace(char *workspace);
-
-// Gives everything back, before the device goes.
-void forget_products();
 
 } // namespace trainc

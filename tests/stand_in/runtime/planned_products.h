@@ -31,7 +31,7 @@ inline void run_planned(const std::function<void()> &work,
   set_product_workspace(workspace);
   work();
   check_cuda(cudaDeviceSynchronize(), "work");
-  forget_products();
+  own_work().products.reset();
 }
 
 } // namespace trainc

@@ -312,7 +312,7 @@ TEST(cuda_products, what_the_library_cannot_do_is_named) {
         << error.message;
     EXPECT_NE(error.message.find("\n  try: "), std::string::npos);
   }
-  forget_products();
+  own_work().products.reset();
 }
 
 TEST(cuda_products, geometry) {
@@ -360,7 +360,7 @@ TEST(cuda_products, unplanned_product_is_an_error) {
                  planned = false;
                }),
                std::logic_error);
-  forget_products();
+  own_work().products.reset();
 }
 
 void run_with_file(const std::string &path, bool timed = true) {

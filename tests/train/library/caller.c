@@ -178,7 +178,8 @@ static void mark(const char *line) {
 }
 
 static void create(const char *text) {
-  trainc_model_options options = {sizeof options, 0, 0, 0, 0, 0, 0, NULL, NULL, 0};
+  trainc_model_options options = {0};
+  options.size = sizeof options;
   unsigned long seed;
   if (sscanf(text, "%d,%lu,%ld", &options.threads, &seed, &micro_batches) != 3)
     exit(1);

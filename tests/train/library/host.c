@@ -18,22 +18,25 @@ static int create(int threads, mlp_gelu_dynamo20 **model) {
   return mlp_gelu_dynamo20_create(&options, model);
 }
 
-static int step(mlp_gelu_dynamo20 *model, int number, double *loss) {
+static int set_inputs(mlp_gelu_dynamo20 *model, int number) {
   static float x[8 * 12], labels[8 * 7];
+  for (int i = 0; i < 8 * 12; ++i)
+    x[i] = (float)((i * 7 + number) % 11) / 11;
+  for (int i = 0; i < 8 * 7; ++i)
+    labels[i] = x[i];
+  const int status = mlp_gelu_dynamo20_set_input(model, "x", x, sizeof x);
+  return status ? status : mlp_gelu_dynamo20_set_input(model, "labels", labels, sizeof labels);
+}
+
+static int step(mlp_gelu_dynamo20 *model, int number, double *loss) {
   long sum = 0;
 #pragma omp parallel for reduction(+ : sum)
-  for (int i = 0; i < 8 * 12; ++i) {
-    x[i] = (float)((i * 7 + number) % 11) / 11;
-    if (i < 8 * 7)
-      labels[i] = x[i];
+  for (int i = 0; i < 8 * 12; ++i)
     sum += i;
-  }
   if (sum != 96 * 95 / 2 || omp_get_max_threads() != 3)
     exit(2);
   mlp_gelu_dynamo20_result result;
-  int status = mlp_gelu_dynamo20_set_input(model, "x", x, sizeof x);
-  if (!status)
-    status = mlp_gelu_dynamo20_set_input(model, "labels", labels, sizeof labels);
+  int status = set_inputs(model, number);
   if (!status)
     status = mlp_gelu_dynamo20_step(model, &result);
   *loss = status ? 0 : result.loss;
@@ -44,6 +47,8 @@ static int step(mlp_gelu_dynamo20 *model, int number, double *loss) {
 static void fork_with(mlp_gelu_dynamo20 *model, int threads, int expected) {
   if (fork() == 0) {
     int status = model ? MLP_GELU_DYNAMO20_OK : create(threads, &model);
+    if (status == MLP_GELU_DYNAMO20_OK)
+      status = set_inputs(model, 0);
     if (status == MLP_GELU_DYNAMO20_OK)
       status = mlp_gelu_dynamo20_evaluate(model, NULL);
     if (status != expected ||
