@@ -13,10 +13,8 @@ namespace trainc {
 skipped_steps::skipped_steps(run &run, const run_plan &plan, run_output &output)
     : run_(run), output_(output), losses_(plan.resumed.losses), all_(plan.resumed.skipped_steps),
       seed_(plan.order.seed) {
-  if (run.prog.loss_scale_offset < 0)
-    return;
-  const bool goes_on = plan.resumed.scale.factor > 0 && !run.options.given.count("loss-scale");
-  scale_ = goes_on ? plan.resumed.scale : loss_scale{run.options.loss_scale};
+  if (run.prog.loss_scale_offset >= 0)
+    scale_ = plan.scale;
 }
 
 void skipped_steps::note_skipped(int64_t step, const step_result &result, bool is_spike,
