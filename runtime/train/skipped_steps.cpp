@@ -22,8 +22,9 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
   ++all_;
   ++in_a_row_;
   const double scale = scale_.factor;
-  scale_.note(/*is_finite=*/is_spike, run_.options.scale_rules);
-  if (scale > 1 && scale_.factor < scale && std::isfinite(result.loss))
+  if (std::isfinite(result.loss))
+    scale_.note(/*is_gradient_finite=*/is_spike, run_.options.scale_rules);
+  if (scale_.factor < scale)
     return;
   ++not_of_scale_;
   const bool is_loss = !std::isfinite(result.loss) || is_spike;
