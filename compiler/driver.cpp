@@ -208,7 +208,7 @@ private:
                        "the names in plan/recompute.txt of an output without it");
     if (!recipe.kept.empty())
       checkNodePattern("--keep", recipe.kept,
-                       "the names in plan/nodes.json of an output without it");
+                       "a `name` of plan/nodes.json of an output without it");
     return report.empty();
   }
 
