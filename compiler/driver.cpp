@@ -208,7 +208,7 @@ private:
                        "the names in plan/recompute.txt of an output without it");
     if (!recipe.kept.empty())
       checkNodePattern("--keep", recipe.kept,
-                       "the names in plan/nodes.json of an output without it");
+                       "a `name` of plan/nodes.json of an output without it");
     return report.empty();
   }
 
@@ -253,15 +253,16 @@ private:
       bool isOfModule = diagnostic.getLocation() == model.module->getLoc(); // of no node
       std::string node = isOfModule ? "" : nodeName(diagnostic.getLocation()).node;
       Subject subject(options.model, node, "", 0);
-      std::string text = diagnostic.str();
-      if (severity == DiagnosticSeverity::Warning) {
-        report.warning(Finding::unreachedParameters, subject, text);
-        return success();
-      }
-      std::string advice;
+      std::string text = diagnostic.str(), advice;
       for (Diagnostic &note : diagnostic.getNotes())
         if (std::string more = note.str(); StringRef(more).starts_with("try: "))
           advice = more.substr(5);
+      if (severity == DiagnosticSeverity::Warning) {
+        report.warning(pass == "raise-attention" ? Finding::writtenAttention
+                                                 : Finding::unreachedParameters,
+                       subject, text, advice);
+        return success();
+      }
       ExitCode code = userErrorOf(pass).value_or(ExitCode::internalError);
       (void)report.error(code, subject, text, advice);
       return success();

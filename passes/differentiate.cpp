@@ -531,13 +531,29 @@ struct Differentiate : PassWrapper<Differentiate, trainc::CheckedPass> {
     model.setName("forward_backward");
     PartSum(model).run();
     Differentiator differentiator(model);
-    if (const std::optional<trainc::name_pattern> names = patternOf(keep))
-      differentiator.keep(namedValues(model, *names));
+    if (const std::optional<trainc::name_pattern> names = patternOf(keep)) {
+      std::vector<std::pair<std::string, Value>> values = namedValues(model, *names);
+      if (values.empty()) {
+        tellOfNoValue();
+        return signalPassFailure();
+      }
+      differentiator.keep(std::move(values));
+    }
     if (failed(differentiator.run()) || failed(trainc::simplify(model)))
       signalPassFailure();
   }
 
 private:
+  /// A pattern of such nodes alone would do nothing.
+  void tellOfNoValue() {
+    emitError(UnknownLoc::get(&getContext()))
+            .append("no value of the nodes whose names '", keep.getValue(),
+                    "' matches is there to keep: they are constants, views of other values, or "
+                    "part of an operation that several nodes became")
+            .attachNote()
+        << "try: the name of what reads them, or of the module around them";
+  }
+
   /// A buffer without a new value would be replaced by nothing.
   static LogicalResult checkBuffers(func::FuncOp model) {
     llvm::StringSet<> replaced;

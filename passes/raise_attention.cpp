@@ -9,18 +9,20 @@
 // samples, and a mask that hides later keys as its `reach`, where none of them has a weight. Where
 // `keep` matches the node of a value that would be no more, the attention stays written out. Known
 // weakness: weights with dropout, capped scores and a softmax in another precision are left as they
-// are.
+// are. A warning says so where that takes much memory.
 #include "dialects/names/node_name.h"
 #include "dialects/nn/attention.h"
 #include "dialects/nn/raised_pattern.h"
 #include "dialects/nn/views.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/attention/unraised.h"
 #include "passes/attention/written_scores.h"
 #include "passes/kernels/value_views.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
+#include <map>
 
 using namespace mlir;
 
@@ -269,14 +271,48 @@ struct RaiseAttention : PassWrapper<RaiseAttention, CheckedPass> {
     SmallVector<nn::SoftmaxOp> softmaxes;
     getOperation().walk([&](nn::SoftmaxOp op) { softmaxes.push_back(op); });
     bool raised = false;
-    for (nn::SoftmaxOp softmax : softmaxes)
-      if (WrittenAttention attention;
-          attention.read(softmax) && !(kept && attention.isNamed(*kept))) {
+    SmallVector<nn::SoftmaxOp> left;
+    for (nn::SoftmaxOp softmax : softmaxes) {
+      WrittenAttention attention;
+      if (!attention.read(softmax))
+        left.push_back(softmax);
+      else if (!kept || !attention.isNamed(*kept)) {
         attention.raise();
         raised = true;
       }
+    }
+    tellOf(left);
     if (raised && failed(simplify(getOperation())))
       signalPassFailure();
+  }
+
+private:
+  /// Of attention that stays written out, unless somebody asks for that.
+  void tellOf(ArrayRef<nn::SoftmaxOp> softmaxes) {
+    constexpr int64_t kMuch = 16 << 20; // bytes of weights, which are in memory several times over
+    std::map<std::string, std::vector<std::string>> byReason;
+    size_t count = 0;
+    int64_t bytes = 0;
+    for (nn::SoftmaxOp softmax : softmaxes)
+      if (std::string reason = whyWrittenOut(softmax); !reason.empty()) {
+        byReason[reason].push_back(nodeName(softmax.getLoc()).node);
+        bytes += bytesOf(softmax.getType());
+        ++count;
+      }
+    if (bytes < kMuch)
+      return;
+    std::string reasons;
+    for (const auto &[reason, nodes] : byReason) {
+      reasons += (reasons.empty() ? "" : "; ") + reason + " ('" + nodes.front() + "'";
+      reasons += nodes.size() > 1 ? " and " + std::to_string(nodes.size() - 1) + " more)" : ")";
+    }
+    emitWarning(getOperation().getLoc())
+            .append("attention of ", count, count == 1 ? " node" : " nodes",
+                    " stays written out, with ", bytes >> 20,
+                    " MiB of weights in memory: ", reasons)
+            .attachNote()
+        << "try: what docs/memory.md says of attention; --recompute light, which keeps no weights; "
+           "or --accept written-attention";
   }
 };
 

@@ -15,6 +15,7 @@
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
 #include "dialects/nn/views.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/options/checked_pass.h"
@@ -140,6 +141,7 @@ struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
   }
 
   void runOnOperation() override {
+    train::setPrecision(getOperation(), to);
     Builder types(&getContext());
     const Type narrow = llvm::StringSwitch<Type>(to)
                             .Case("bf16", types.getBF16Type())
@@ -192,7 +194,7 @@ private:
                     "' matches as a whole")
             .attachNote()
         << "try: "
-        << (near.empty() ? "a name of plan/nodes.json of an output without it"
+        << (near.empty() ? "a `name` of plan/nodes.json of an output without it"
                          : "one of " + llvm::join(near, ", "));
     signalPassFailure();
   }

@@ -156,7 +156,8 @@ struct program {
   const char *compiler_version;
   const char *target;         // "cpu" or "cuda"
   const char *march;          // instruction set that the source was built for, e.g. "znver3"
-  data_type precision;        // f32 or f64
+  const char *precision;      // as trainc's --precision has it: "f32", "bf16", "fp16" or "f64"
+  data_type parameter_type;   // f32 or f64; of gradients and states too
   const char *loss_name;      // "cross_entropy"
   const char *optimizer_name; // "adamw"
   uint64_t fingerprint;       // of parameter names, shapes, order and the optimizer

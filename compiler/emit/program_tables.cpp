@@ -154,6 +154,7 @@ static bool isLogPerplexity(StringRef text) {
 ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) {
   ProgramTables tables;
   tables.modelName = train::modelNameOf(module).str();
+  tables.precision = train::precisionOf(module).str();
   tables.lossName = train::lossNameOf(module).str();
   tables.lossIsLogPerplexity = isLogPerplexity(tables.lossName);
   tables.optimizerName = train::optimizerNameOf(module).str();

@@ -35,6 +35,7 @@ struct ProgramTables {
   std::string modelName;
   std::string compilerVersion;
   Target target;
+  std::string precision; // as --precision has it
   std::string lossName;
   bool lossIsLogPerplexity = false;
   std::string optimizerName;

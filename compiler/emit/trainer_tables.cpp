@@ -107,7 +107,7 @@ private:
   bool failed = false;
   std::string buckets = "{}"; // of @forward_backward
   std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
-      precision = "data_type::f32";
+      parameterType = "data_type::f32";
   std::vector<std::string> inputNames, parameters, inputs, outputs, checkedIndexes, hyperparameters,
       exports, moduleTensors, statePieces, stateConstants, states, statePlaces;
   struct Part {
@@ -135,7 +135,7 @@ void TablePrinter::collectArguments(func::FuncOp function) {
     Type type = function.getArgument(i).getType();
     std::string tensor = placeText(name, type, placeOf(function.getArgAttrDict(i), name));
     if (auto parameter = dyn_cast_or_null<train::ParameterAttr>(role)) {
-      precision = dataType(type);
+      parameterType = dataType(type);
       addParameter(tensor, parameter.isFrozen() ? "frozen" : "trained",
                    parameter.getRun() == train::Run::decayed,
                    tables.infiniteParameters.count(name.str()),
@@ -212,7 +212,7 @@ void TablePrinter::collectOutputs(func::FuncOp function) {
 }
 
 void TablePrinter::collectStatePlaces() {
-  const bool isDouble = precision == "data_type::f64";
+  const bool isDouble = parameterType == "data_type::f64";
   Type element = isDouble ? Type(Float64Type::get(module.getContext()))
                           : Type(Float32Type::get(module.getContext()));
   for (const train::StatePlace &state : train::statePlacesOf(module)) {
@@ -293,7 +293,7 @@ std::string TablePrinter::arenaList(StringRef attribute) {
 
 void TablePrinter::printProgram() {
   train::LayoutAttr layout = train::layoutOf(module);
-  int64_t width = precision == "data_type::f64" ? 8 : 4;
+  int64_t width = parameterType == "data_type::f64" ? 8 : 4;
   int64_t slot = layout ? layout.trainedElements() * width : 0;
   auto field = [&](StringRef name, const llvm::Twine &value) {
     writer.line("  ." + name + " = " + value + ",");
@@ -308,7 +308,8 @@ void TablePrinter::printProgram() {
   field("compiler_version", stringLiteral(tables.compilerVersion));
   field("target", stringLiteral(tables.target.name));
   field("march", stringLiteral(tables.target.march));
-  field("precision", precision);
+  field("precision", stringLiteral(tables.precision));
+  field("parameter_type", parameterType);
   field("loss_name", stringLiteral(tables.lossName));
   field("optimizer_name", stringLiteral(tables.optimizerName));
   field("fingerprint", "0x" + llvm::utohexstr(tables.fingerprint, true) + "u");

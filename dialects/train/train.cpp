@@ -27,6 +27,7 @@ static constexpr llvm::StringLiteral kGroups = "train.groups";
 static constexpr llvm::StringLiteral kModel = "train.model";
 static constexpr llvm::StringLiteral kGraph = "train.graph";
 static constexpr llvm::StringLiteral kLoss = "train.loss";
+static constexpr llvm::StringLiteral kPrecision = "train.precision";
 static constexpr llvm::StringLiteral kObjective = "train.objective";
 static constexpr llvm::StringLiteral kLosses = "train.losses";
 static constexpr llvm::StringLiteral kOptimizer = "train.optimizer";
@@ -240,7 +241,7 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     return op->emitOpError("expects ") << what << " for '" << name << "', found " << value;
   };
   if (isa<ModuleOp>(op) &&
-      llvm::is_contained({kModel, kGraph, kLoss, kObjective, kOptimizer}, name))
+      llvm::is_contained({kModel, kGraph, kLoss, kPrecision, kObjective, kOptimizer}, name))
     return expect(isa<StringAttr>(value), "a string");
   if (isa<ModuleOp>(op) && name == kLayout) {
     auto layout = dyn_cast<LayoutAttr>(value);
@@ -381,6 +382,10 @@ static StringRef textOf(ModuleOp module, StringRef attribute) {
 StringRef modelNameOf(ModuleOp module) { return textOf(module, kModel); }
 StringRef graphDigestOf(ModuleOp module) { return textOf(module, kGraph); }
 StringRef lossNameOf(ModuleOp module) { return textOf(module, kLoss); }
+StringRef precisionOf(ModuleOp module) {
+  StringRef name = textOf(module, kPrecision);
+  return name.empty() ? "f32" : name;
+}
 StringRef objectiveOf(ModuleOp module) { return textOf(module, kObjective); }
 
 SmallVector<std::string> lossesOf(ModuleOp module) {
@@ -498,6 +503,7 @@ static void setText(ModuleOp module, StringRef attribute, StringRef text) {
 void setModelName(ModuleOp module, StringRef name) { setText(module, kModel, name); }
 void setGraphDigest(ModuleOp module, StringRef digest) { setText(module, kGraph, digest); }
 void setLossName(ModuleOp module, StringRef name) { setText(module, kLoss, name); }
+void setPrecision(ModuleOp module, StringRef name) { setText(module, kPrecision, name); }
 void setObjective(ModuleOp module, StringRef text) { setText(module, kObjective, text); }
 void setOptimizerName(ModuleOp module, StringRef name) { setText(module, kOptimizer, name); }
 

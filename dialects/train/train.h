@@ -94,6 +94,8 @@ llvm::StringRef modelNameOf(mlir::ModuleOp module);
 llvm::StringRef graphDigestOf(mlir::ModuleOp module);
 /// As users know the loss: a single one without output and factor.
 llvm::StringRef lossNameOf(mlir::ModuleOp module);
+/// As --precision has it: `bf16`; f32 where set-precision has not been.
+llvm::StringRef precisionOf(mlir::ModuleOp module);
 /// All terms of the loss, each with its factor and the number of its output.
 llvm::StringRef objectiveOf(mlir::ModuleOp module);
 /// The recipe's losses as text (loss_term.h), which attach-loss takes.
@@ -106,6 +108,7 @@ llvm::SmallVector<ExportAttr> moduleTensorsOf(mlir::ModuleOp module);
 void setModelName(mlir::ModuleOp module, llvm::StringRef name);
 void setGraphDigest(mlir::ModuleOp module, llvm::StringRef digest);
 void setLossName(mlir::ModuleOp module, llvm::StringRef name);
+void setPrecision(mlir::ModuleOp module, llvm::StringRef name);
 void setObjective(mlir::ModuleOp module, llvm::StringRef text);
 /// None: there are none any more.
 void setLosses(mlir::ModuleOp module, llvm::ArrayRef<std::string> losses);

@@ -6,6 +6,7 @@
 #include "runtime/name_pattern.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <utility>
 
 namespace trainc {
@@ -82,13 +83,23 @@ bool OptionReader::flag(llvm::StringRef option, llvm::StringRef text) {
   return isTrue;
 }
 
+/// What PyTorch and others call a precision, as we do; another word as it is.
+static llvm::StringRef knownPrecision(llvm::StringRef word) {
+  return llvm::StringSwitch<llvm::StringRef>(word)
+      .Case("bfloat16", "bf16")
+      .Cases("half", "float16", "f16", "fp16")
+      .Cases("float", "float32", "fp32", "f32")
+      .Cases("double", "float64", "fp64", "f64")
+      .Default(word);
+}
+
 std::string OptionReader::choice(llvm::StringRef option, llvm::StringRef text,
                                  llvm::ArrayRef<llvm::StringRef> known) {
   if (llvm::is_contained(known, text))
     return text.str();
   complain(option, text,
            "expects one of " + llvm::join(known, ", ") + "; found '" + shortened(text) + "'",
-           spelling.with(option, nearestOf(known, text, known.front())));
+           spelling.with(option, nearestOf(known, knownPrecision(text), known.front())));
   return known.front().str();
 }
 

@@ -69,7 +69,7 @@ struct checkpoint_info {
   uint64_t sequence = 0; // the newest has the greatest
   uint64_t fingerprint = 0;
   computed_from_parameters computed;
-  std::string model;
+  std::string model, precision; // of a run that did not say: no precision
   struct file {
     std::string name;
     int64_t bytes;
@@ -287,7 +287,7 @@ private:
   uint32_t block_checksum_ = 0;
   int64_t block_fill_ = 0;
   std::vector<char> manifest_;
-  std::string model_json_, computed_json_, watched_json_;
+  std::string program_json_, computed_json_, watched_json_;
   save_result result_;
 
   stage stage_ = stage::over;

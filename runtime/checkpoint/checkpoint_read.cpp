@@ -164,6 +164,7 @@ checkpoint_info read_manifest(const std::string &folder) {
     info.order.seed = manifest.at("seed").get<uint64_t>();
     info.sequence = manifest.at("sequence").get<uint64_t>();
     info.model = manifest.at("model").get<std::string>();
+    info.precision = manifest.value("precision", "");
     info.fingerprint = std::stoull(manifest.at("fingerprint").get<std::string>(), nullptr, 16);
     info.computed = {manifest.value("graph", ""), manifest.value("objective", "")};
     for (const json &entry : manifest.at("files")) {
@@ -211,6 +212,14 @@ void verify_files(const checkpoint_info &info) {
 }
 
 void check_model(const checkpoint_info &info, const program &program) {
+  const bool is_double = program.parameter_type == data_type::f64;
+  if (info.model == program.model_name && !info.precision.empty() &&
+      (info.precision == "f64") != is_double)
+    refuse(info.path,
+           format_text("is of --precision %s, and this trainer of %s: parameters in 64 "
+                       "bits go with f64 alone\n  try: trainc --precision %s, or "
+                       "another --run folder",
+                       info.precision.c_str(), program.precision, info.precision.c_str()));
   if (info.fingerprint != program.fingerprint)
     refuse(
         info.path,

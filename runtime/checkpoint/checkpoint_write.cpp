@@ -145,7 +145,8 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
   blocks_room_ = blocks_of(*std::max_element(file_bytes_.begin(), file_bytes_.end()));
   checksums_.resize(blocks_room_);
   all_checksums_.resize(blocks_room_ * ranks);
-  model_json_ = nlohmann::json(program.model_name).dump();
+  program_json_ = format_text("%s,\n  \"precision\": \"%s\"",
+                              nlohmann::json(program.model_name).dump().c_str(), program.precision);
   computed_json_ = format_text("\"graph\": \"%s\",\n  \"objective\": %s", program.graph_digest,
                                nlohmann::json(program.objective).dump().c_str());
   size_t evaluated_bytes = 0;
@@ -155,7 +156,7 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
   }
   evaluated_.reserve(evaluated_members_.size());
   watched_json_ = nlohmann::json(policy_.watched()).dump();
-  manifest_.resize(4096 + evaluated_bytes + watched_json_.size() + model_json_.size() +
+  manifest_.resize(4096 + evaluated_bytes + watched_json_.size() + program_json_.size() +
                    computed_json_.size() + ranks * 256 + all_checksums_.size() * 8);
 }
 
@@ -320,7 +321,7 @@ int checkpoint_writer::write_manifest(const run_position &at) {
   auto print = [&](const char *pattern, auto... values) {
     used += static_cast<size_t>(snprintf(text + used, manifest_.size() - used, pattern, values...));
   };
-  print("{\n  \"format\": \"trainc checkpoint 1\",\n  \"model\": %s,\n", model_json_.c_str());
+  print("{\n  \"format\": \"trainc checkpoint 1\",\n  \"model\": %s,\n", program_json_.c_str());
   print("  \"fingerprint\": \"%016" PRIx64 "\",\n  %s,\n  \"step\": %" PRId64 ",\n",
         program_.fingerprint, computed_json_.c_str(), at.step);
   print("  \"batches_taken\": %" PRId64 ",\n  \"skipped_steps\": %" PRId64

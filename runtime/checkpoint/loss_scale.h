@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What gradients are multiplied by, so that small ones do not become 0 in 16 bits: as PyTorch's
-// GradScaler has it, in its arithmetic.
+// GradScaler has it, in its arithmetic, but that it does not fall below 1.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -20,21 +21,25 @@ struct loss_scale {
   double factor = 0;        // of the next step; 0: gradients are not scaled
   int64_t finite_steps = 0; // in a row, since it changed
 
-  void note(bool is_finite, const loss_scale_rules &rules) {
+  // After a step whose loss is finite: another one would be infinite with any scale.
+  void note(bool is_gradient_finite, const loss_scale_rules &rules) {
     if (rules.interval == 0 || factor == 0)
       return;
-    if (!is_finite) {
-      change(rules.backoff);
+    if (!is_gradient_finite) {
+      change_to(std::max(factor * rules.backoff, std::min(factor, least)));
     } else if (++finite_steps >= rules.interval) {
-      change(rules.growth);
+      change_to(factor * rules.growth);
     }
   }
 
 private:
-  void change(double by) {
-    const auto now = static_cast<float>(factor * by);
-    if (std::isfinite(now))
-      factor = static_cast<double>(now);
+  // Gradients that are too large without a scale are so in the model. In the end it would be 0.
+  static constexpr double least = 1;
+
+  void change_to(double value) {
+    const auto rounded = static_cast<float>(value);
+    if (std::isfinite(rounded))
+      factor = static_cast<double>(rounded);
     finite_steps = 0;
   }
 };

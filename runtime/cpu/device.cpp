@@ -200,7 +200,7 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     own.memory.places.exchange = &*own.shards;
   } else if (use == memory_use::training) {
     gradient_request request;
-    request.type = own.prog.precision;
+    request.type = own.prog.parameter_type;
     request.arena_bytes = arena_bytes(own.prog, arena_kind::gradients);
     request.reduced_bytes = own.prog.summed_bytes;
     request.micro_batches = micro_batches;
@@ -394,7 +394,7 @@ double device::copy_rate() { return 0; }
 
 // Products of f64 are a plain loop, which is not a measure of the machine.
 double device::product_rate(char *memory, int64_t bytes) {
-  return own_->prog.precision == data_type::f32 ? measure_product_rate(memory, bytes) : 0;
+  return own_->prog.parameter_type == data_type::f32 ? measure_product_rate(memory, bytes) : 0;
 }
 
 double device::product_rate() {

@@ -276,8 +276,8 @@ void device::implementation::plan_exchange(memory_use use, int64_t micro_batches
     return;
   computing_device &own = *gpu;
   const stage_layout layout(prog, ranks.rank(), ranks.size());
-  own.gradients = std::make_unique<gradient_sum>(ranks, layout, prog.precision, prog.summed_bytes,
-                                                 micro_batches, prog.stages);
+  own.gradients = std::make_unique<gradient_sum>(ranks, layout, prog.parameter_type,
+                                                 prog.summed_bytes, micro_batches, prog.stages);
   own.gradients->start();
   share_out(layout);
   if (prog.stages) {
@@ -467,7 +467,7 @@ const update_share *device::implementation::share_at(const char *address, int64_
   const int64_t offset = shares.is_whole() ? -1 : address - states;
   if (offset < 0 || offset >= prog.state_count * prog.optimizer_slot_bytes)
     return nullptr;
-  const int64_t size = bytes_of(prog.precision);
+  const int64_t size = bytes_of(prog.parameter_type);
   const int64_t element = offset % prog.optimizer_slot_bytes / size;
   const update_share *share = shares.of(element);
   if (share)

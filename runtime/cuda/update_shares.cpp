@@ -13,7 +13,7 @@ namespace {
 int64_t updated_elements(const program &program) {
   const int64_t bytes =
       program.step_totals.name ? program.step_totals.offset : program.summed_bytes;
-  return bytes / bytes_of(program.precision);
+  return bytes / bytes_of(program.parameter_type);
 }
 
 // Ascending. What no function of a chunk has a gradient of goes to the stage of what is before.
@@ -82,7 +82,7 @@ const update_share *update_shares::of(int64_t element) const {
 }
 
 std::vector<element_range> update_shares::state_bytes(const program &program) const {
-  const int64_t size = bytes_of(program.precision);
+  const int64_t size = bytes_of(program.parameter_type);
   const int64_t elements = program.optimizer_slot_bytes / size;
   std::vector<element_range> bytes;
   for (int64_t slot = 0; slot < program.state_count; ++slot)

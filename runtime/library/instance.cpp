@@ -196,7 +196,8 @@ instance_step library_instance::update() {
   position_.loss = result.loss;
   if (result.applied)
     position_.losses.add(result.loss);
-  position_.scale.note(result.applied, defaults_.scale_rules);
+  if (std::isfinite(result.loss))
+    position_.scale.note(result.applied, defaults_.scale_rules);
   return result;
 }
 

@@ -39,7 +39,8 @@ struct device::implementation {
     for (const addend &each : addends)
       summands.push_back({place_of(each.accumulator), each.additions});
     char *const to = place_of(target);
-    sum_in_order(prog.precision, summands, &to, 1, 0, prog.summed_bytes / bytes_of(prog.precision));
+    sum_in_order(prog.parameter_type, summands, &to, 1, 0,
+                 prog.summed_bytes / bytes_of(prog.parameter_type));
   }
 };
 

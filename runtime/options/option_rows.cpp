@@ -383,7 +383,7 @@ std::vector<option_row> loss_scale_rows() {
       row("loss-scale", &values::loss_scale, "X", takes_steps,
           "what the gradient of the loss is multiplied by, so that small gradients are not 0 in 16 "
           "bits;\n"
-          "training begins with it")
+          "training begins with it, and a resumed run goes on with its own unless this changes")
           .between(least_loss_scale, most_loss_scale),
       row("loss-scale-growth", growth, "X", command_train,
           "factor of the scale after --loss-scale-interval steps")

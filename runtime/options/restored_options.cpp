@@ -37,6 +37,9 @@ std::vector<std::string> restore_options(const program &program, const std::stri
   if (!before.model.empty() && before.model != program.model_name)
     changes.push_back(
         format_text("the model '%s', was '%s'", program.model_name, before.model.c_str()));
+  if (!before.precision.empty() && before.precision != program.precision)
+    changes.push_back(
+        format_text("the precision %s, was %s", program.precision, before.precision.c_str()));
   for (const std::string &change : changes_of_computation(before.computed, program))
     changes.push_back(change);
   for (const changed_option &change :

@@ -111,8 +111,9 @@ private:
 // In a file that somebody has written a name that says nothing is a mistake.
 void check_names(const std::string &path, const ordered_json &parsed, problem_list &problems) {
   const std::set<std::string> known = {
-      "model", "optimizer",  "fingerprint", "graph",       "objective",     "compiler",
-      "ranks", "data_order", "options",     origin_member, training_member, validation_member};
+      "model",       "precision",     "optimizer",      "fingerprint", "graph",
+      "objective",   "compiler",      "ranks",          "data_order",  "options",
+      origin_member, training_member, validation_member};
   for (auto &[name, value] : parsed.items())
     if (!known.count(name))
       problems.add(path + ": unknown member '" + name + "'\n  try: options");
@@ -263,6 +264,7 @@ run_configuration read_configuration(const std::string &path) {
   else if (parsed["format"] != format)
     read.expected("format", parsed["format"], format_text("\"%s\"", format));
   result.model = read.text("model");
+  result.precision = read.text("precision");
   result.optimizer = read.text("optimizer");
   read.text("fingerprint");
   read.text("compiler");
@@ -314,6 +316,7 @@ std::string configuration_text(const program &program, const option_table &table
                                const trainer_options &options, const run_facts &facts) {
   ordered_json object = {{"format", format},
                          {"model", program.model_name},
+                         {"precision", program.precision},
                          {"optimizer", program.optimizer_name},
                          {"fingerprint", format_text("%016" PRIx64, program.fingerprint)},
                          {"graph", program.graph_digest},

@@ -36,9 +36,9 @@ struct batch_layout {
 };
 
 struct run_configuration {
-  std::string path;             // of the file
-  bool is_of_run = false;       // a run wrote it, with all options
-  std::string model, optimizer; // empty: it does not say
+  std::string path;                        // of the file
+  bool is_of_run = false;                  // a run wrote it, with all options
+  std::string model, precision, optimizer; // empty: it does not say
   computed_from_parameters computed;
   int64_t ranks = 0;      // 0: it does not say
   int64_t data_order = 0; // sample_order::number; 0 where it does not say

@@ -58,8 +58,8 @@ memory_needs memory_needs_of(const program &program, bool shares_memory) {
     stage_needs &of = needs.stages.emplace_back();
     of.activations = program.stages->activation_bytes(stage);
     program.stages->for_each_chunk(stage, [&](const chunk_program &chunk, int) {
-      of.gradients += bytes_of_ranges(chunk.gradients, program.precision) +
-                      bytes_of_ranges(chunk.weight_gradients, program.precision);
+      of.gradients += bytes_of_ranges(chunk.gradients, program.parameter_type) +
+                      bytes_of_ranges(chunk.weight_gradients, program.parameter_type);
       of.stash += chunk.slots * chunk.slot_bytes;
     });
   }

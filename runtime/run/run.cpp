@@ -227,7 +227,7 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
   rows.emplace_back("model", program.model_name);
   rows.emplace_back("compiled by", std::string("trainc ") + program.compiler_version);
   rows.emplace_back("target", std::string(program.target) + ", " + program.march);
-  rows.emplace_back("precision", name_of(program.precision));
+  rows.emplace_back("precision", program.precision);
   if (program.update) {
     rows.emplace_back("loss", program.loss_name);
     rows.emplace_back("optimizer", program.optimizer_name);

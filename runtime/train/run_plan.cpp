@@ -37,6 +37,7 @@ private:
   void find_layout();
   void open_data();
   void find_position();
+  void find_loss_scale();
   void settle_last_step();
 
   run &run_;
@@ -51,7 +52,10 @@ run_plan planner::operator()() {
   find_extent();
   run_.ranks.together([&] { find_layout(); });
   open_data();
-  run_.ranks.together([&] { find_position(); });
+  run_.ranks.together([&] {
+    find_position();
+    find_loss_scale();
+  });
   settle_last_step();
   return std::move(plan_);
 }
@@ -302,6 +306,17 @@ void planner::find_position() {
                           ": this trainer has batches of %" PRId64 ", the run's had %" PRId64
                           "\n  try: another number of ranks, or --micro-batches",
                           now, layout->batches() * size, order.samples_per_batch, size));
+}
+
+// The checkpoint's, unless the command line changes the run's option: one that is repeated at each
+// start would take back what the run has found.
+void planner::find_loss_scale() {
+  const std::string before = plan_.choice.configuration();
+  const bool changes = before.empty() ? options_.given.count("loss-scale") > 0
+                                      : kept_options(run_.prog, before, run_.table).loss_scale !=
+                                            options_.loss_scale;
+  const bool goes_on = plan_.resumed.scale.factor > 0 && !changes;
+  plan_.scale = goes_on ? plan_.resumed.scale : loss_scale{options_.loss_scale};
 }
 
 void planner::settle_last_step() {

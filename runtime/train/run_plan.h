@@ -30,6 +30,7 @@ struct run_plan {
   sample_order order;           // that these are of
   int64_t held_out_batches = 0; // of an evaluation
   best_evaluation best;         // until here
+  loss_scale scale;             // of the first step, in programs that have one
 
   bool is_at_last_step() const { return !resumed.path.empty() && last <= first; }
 };

@@ -13,10 +13,8 @@ namespace trainc {
 skipped_steps::skipped_steps(run &run, const run_plan &plan, run_output &output)
     : run_(run), output_(output), losses_(plan.resumed.losses), all_(plan.resumed.skipped_steps),
       seed_(plan.order.seed) {
-  if (run.prog.loss_scale_offset < 0)
-    return;
-  const bool goes_on = plan.resumed.scale.factor > 0 && !run.options.given.count("loss-scale");
-  scale_ = goes_on ? plan.resumed.scale : loss_scale{run.options.loss_scale};
+  if (run.prog.loss_scale_offset >= 0)
+    scale_ = plan.scale;
 }
 
 void skipped_steps::note_skipped(int64_t step, const step_result &result, bool is_spike,
@@ -24,8 +22,9 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
   ++all_;
   ++in_a_row_;
   const double scale = scale_.factor;
-  scale_.note(/*is_finite=*/is_spike, run_.options.scale_rules);
-  if (scale > 1 && scale_.factor < scale && std::isfinite(result.loss))
+  if (std::isfinite(result.loss))
+    scale_.note(/*is_gradient_finite=*/is_spike, run_.options.scale_rules);
+  if (scale_.factor < scale)
     return;
   ++not_of_scale_;
   const bool is_loss = !std::isfinite(result.loss) || is_spike;

@@ -26,7 +26,7 @@ public:
   void note_taken(double loss) {
     in_a_row_ = not_of_scale_ = 0;
     losses_.add(loss);
-    scale_.note(/*is_finite=*/true, run_.options.scale_rules);
+    scale_.note(/*is_gradient_finite=*/true, run_.options.scale_rules);
   }
   // Where a lower scale of the loss may do, that is all. Else warns of the first in a row, and of
   // the first tensor that was not finite where it can be found.

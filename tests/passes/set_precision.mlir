@@ -9,6 +9,7 @@
 // RUN: %section F64 %s | not %trainc-opt -set-precision=to=f8 2>&1 | %FileCheck %s --check-prefix=UNKNOWN
 
 // F64
+// F64: module attributes {train.precision = "f64"}
 // F64: func.func @model(%arg0: tensor<2x3xf64> {train.role = #train.input<"x">}, %arg1: tensor<2xi64>) -> (tensor<2x3xf64> {train.role = #train.output<"y">})
 // F64: nn.constant dense<{{\[}}[1.000000e+00, 2.500000e+00, -1.000000e+00], {{.*}}]> : tensor<2x3xf64>
 // F64: nn.constant dense<5.000000e-01> : tensor<2x3xf64>

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 import torchvision
+import trainc
 import transformers
 from torch import nn
 from trainc.torch import CompileError, ModelError, TrainStep
@@ -236,3 +237,10 @@ def test_a_module_that_lacks_parameters_is_not_loaded():
 def test_what_cannot_be_compiled():
     with pytest.raises(CompileError, match="TripletMarginLoss"):
         TrainStep(nn.Linear(5, 3), nn.TripletMarginLoss(), example=(torch.randn(2, 5), torch.randn(2, 3)))
+
+
+def test_an_export_in_bfloat16_is_not_compared(tmp_path):
+    pytest.importorskip("onnxruntime")
+    with pytest.warns(UserWarning, match="onnxruntime cannot compute the file"):
+        trainc.export(nn.Linear(5, 3).bfloat16(), torch.randn(2, 5).bfloat16(), tmp_path / "m.onnx")
+    assert (tmp_path / "m.onnx").exists()

@@ -219,6 +219,7 @@ const program trainer_program = {
     "0.1.0",
     "cpu",
     "x86-64",
+    "f32",
     data_type::f32,
     "cross_entropy",
     "sgd",

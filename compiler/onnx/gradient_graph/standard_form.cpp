@@ -3,6 +3,7 @@
 // Each rule builds what takes an operation's place. It may use operations that have a rule
 // themselves: rules apply until none does.
 #include "compiler/onnx/gradient_graph/standard_form.h"
+#include "compiler/onnx/gradient_graph/attention_steps.h"
 #include "compiler/onnx/gradient_graph/operators.h"
 #include "compiler/onnx/gradient_graph/random_numbers.h"
 #include "compiler/onnx/gradient_graph/recurrent_steps.h"
@@ -178,6 +179,7 @@ SmallVector<Value> replacementOf(nn::Builder &b, Operation *op) {
   Value one =
       llvm::TypeSwitch<Operation *, Value>(op)
           .Case([&](nn::PadOp pad) { return ofPad(b, pad); })
+          .Case([&](nn::SoftmaxOp softmax) { return softmax.decompose(b).front(); })
           .Case(
               [&](nn::ConvolutionWeightGradientOp product) { return ofWeightGradient(b, product); })
           .Case([&](nn::SumPoolOp pool) { return ofSumPool(b, pool); })
@@ -201,6 +203,7 @@ static void eraseUnread(func::FuncOp function) {
 
 void bringToStandardForm(func::FuncOp function) {
   writeOutRecurrences(function);
+  writeOutAttention(function);
   eraseUnread(function);
   bool changed = true;
   while (changed) {

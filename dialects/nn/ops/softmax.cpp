@@ -63,9 +63,8 @@ struct RaiseMaskedSoftmax : OpRewritePattern<SelectOp> {
     auto zero = splatOfFloats(op->getOperand(1));
     if (!isNan || !softmax || isNan->getOperand(0) != y || !zero || *zero != 0)
       return failure();
-    auto whole = rewriter.create<SoftmaxOp>(wholeLocation(op, softmax), softmax.getX(),
-                                            /*masked_to_zero=*/true);
-    rewriter.replaceOp(op, whole);
+    rewriter.replaceOp(op, rewriter.create<SoftmaxOp>(softmax.getLoc(), softmax.getX(),
+                                                      /*masked_to_zero=*/true));
     return success();
   }
 };

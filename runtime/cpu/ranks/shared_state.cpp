@@ -33,7 +33,7 @@ shared_state::shared_state(communicator &ranks, const program &program)
       throw failure(exit_machine, "option --shard: ranks of this host do not share memory: they "
                                   "run in several containers\n  try: --shard none");
   });
-  const gradient_parts parts(program.summed_bytes / bytes_of(program.precision),
+  const gradient_parts parts(program.summed_bytes / bytes_of(program.parameter_type),
                              ranks.ranks_on_host());
   own_ = {parts.begin(ranks.rank_on_host()), parts.end(ranks.rank_on_host())};
 }

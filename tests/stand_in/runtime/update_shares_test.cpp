@@ -30,7 +30,7 @@ struct cut_program {
   explicit cut_program(bool in_stages) {
     stages.stages = stages.chunk_count = 2;
     stages.chunks = chunks;
-    prog.precision = data_type::f32;
+    prog.parameter_type = data_type::f32;
     prog.summed_bytes = elements * 4;
     prog.optimizer_slot_bytes = 4096 * 4; // what is behind are buffers
     prog.state_count = 2;

@@ -262,6 +262,25 @@ TEST_F(CheckpointTest, AnotherModelIsRefused) {
   }
 }
 
+TEST_F(CheckpointTest, ParametersIn64BitsAreRefused) {
+  fill(1);
+  save(*writer(real_file_operations()), 1);
+  program other = trainer_program;
+  other.fingerprint ^= 1; // which depends on the type
+  other.precision = "f64";
+  other.parameter_type = data_type::f64;
+  auto ignore = [](const std::string &) {};
+  try {
+    find_checkpoint("latest", folder.path(), other, ignore);
+    FAIL();
+  } catch (const failure &error) {
+    EXPECT_EQ(error.code, exit_checkpoint);
+    EXPECT_NE(error.message.find("is of --precision f32, and this trainer of f64"),
+              std::string::npos)
+        << error.message;
+  }
+}
+
 TEST_F(CheckpointTest, OnlyOneRunHasAFolder) {
   auto first = std::make_unique<run_folder>(folder / "run", false);
   EXPECT_THROW(run_folder(folder / "run", false), failure);
