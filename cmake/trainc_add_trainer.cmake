@@ -171,8 +171,7 @@ function(trainc_add_trainer name)
   endif()
   if("--library" IN_LIST arg_OPTIONS)
     get_filename_component(library "${model}" NAME_WLE) # as compiler/emit/library.cpp has it
-    string(REGEX REPLACE "[^A-Za-z0-9]" "_" library "${library}")
-    string(REGEX REPLACE "^[0-9_]" "model_\\0" library "${library}")
+    string(REGEX REPLACE "[^A-Za-z0-9]" "_" library "model_${library}")
     list(APPEND outputs "library/lib${library}.so" "library/lib${library}.a" "library/${library}.h"
       "library/${library}.hpp")
   endif()

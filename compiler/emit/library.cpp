@@ -3,25 +3,12 @@
 #include "compiler/emit/emit.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 std::string trainc::libraryName(llvm::StringRef modelName) {
-  std::string name;
+  std::string name = "model_";
   for (char c : modelName)
     name += llvm::isAlnum(c) ? c : '_';
-  // A type has this name: none of the language's, and none of C's library.
-  static const llvm::StringSet<> taken = {
-      "auto",     "bool",   "break",    "case",   "char",     "class",       "const",   "continue",
-      "default",  "delete", "div",      "do",     "double",   "else",        "enum",    "exp",
-      "export",   "extern", "false",    "float",  "for",      "goto",        "if",      "index",
-      "inline",   "int",    "log",      "long",   "main",     "namespace",   "new",     "operator",
-      "private",  "public", "register", "return", "select",   "short",       "signed",  "sin",
-      "sizeof",   "static", "struct",   "switch", "template", "this",        "throw",   "time",
-      "true",     "try",    "typedef",  "union",  "unsigned", "using",       "virtual", "void",
-      "volatile", "while",  "write",    "read",   "trainc",   "trainc_model"};
-  if (name.empty() || llvm::isDigit(name[0]) || name[0] == '_' || taken.contains(name))
-    return "model_" + name;
   return name;
 }
 

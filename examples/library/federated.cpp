@@ -2,7 +2,7 @@
 //
 // Federated averaging: two instances of a model train on data of their own; after each round both
 // continue from the mean of their parameters. The model is that of docs/library.md.
-#include "net.hpp"
+#include "model_net.hpp"
 
 #include <cstdio>
 #include <random>
@@ -11,15 +11,15 @@ namespace {
 
 constexpr int batch = 8, features = 12, results = 7, steps_per_round = 20, rounds = 10;
 
-net_options one_thread() {
-  net_options options = {};
+model_net_options one_thread() {
+  model_net_options options = {};
   options.threads = 1;
   return options;
 }
 
 // Points around a place of the participant's own.
 struct participant {
-  net_instance model{one_thread()};
+  model_net_instance model{one_thread()};
   std::mt19937 random;
   std::normal_distribution<float> noise{0, 0.3f};
 
@@ -27,7 +27,7 @@ struct participant {
 
   double train() {
     std::vector<float> x(batch * features), labels(batch * results);
-    net_result last = {};
+    model_net_result last = {};
     for (int step = 0; step < steps_per_round; ++step) {
       for (float &value : x)
         value = noise(random);
@@ -43,16 +43,16 @@ struct participant {
 };
 
 void average(std::span<participant> all) {
-  std::vector<float> mean = all[0].model.read_all(NET_PARAMETERS);
+  std::vector<float> mean = all[0].model.read_all(MODEL_NET_PARAMETERS);
   for (participant &other : all.subspan(1)) {
-    const std::vector<float> values = other.model.read_all(NET_PARAMETERS);
+    const std::vector<float> values = other.model.read_all(MODEL_NET_PARAMETERS);
     for (size_t i = 0; i < mean.size(); ++i)
       mean[i] += values[i];
   }
   for (float &value : mean)
     value /= static_cast<float>(all.size());
   for (participant &each : all)
-    each.model.write_all(NET_PARAMETERS, mean);
+    each.model.write_all(MODEL_NET_PARAMETERS, mean);
 }
 
 } // namespace
@@ -66,7 +66,7 @@ int main() {
       std::printf("round %d: losses %.5f and %.5f\n", round, first, second);
     }
     all[0].model.export_model("federated.onnx");
-  } catch (const net_error &error) {
+  } catch (const model_net_error &error) {
     std::fprintf(stderr, "%s\n", error.what());
     return error.status;
   }

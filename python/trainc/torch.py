@@ -122,6 +122,14 @@ def _write_safetensors(path, tensors):
             file.write(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b"")
 
 
+def _mu_product(group, steps):
+    """What torch.optim.NAdam multiplies up from step to step; the compiled one follows from the number of steps."""
+    product = 1.0
+    for step in range(1, steps + 1):
+        product *= group["betas"][0] * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
+    return torch.tensor(product)
+
+
 class TrainStep:
     """Forward pass, backward pass and update of a module as one compiled call.
 
@@ -152,6 +160,7 @@ class TrainStep:
             if given != {id(one) for one in module.parameters() if one.requires_grad}:
                 raise CompileError("the optimizer's parameters are not those of the module that have requires_grad\n  try: "
                                    "requires_grad_(False) for those that it does not have")
+        self._optimizer_name = optimizer
         x, y = example
         args, kwargs = ((), dict(x)) if isinstance(x, Mapping) else ((x,) if isinstance(x, torch.Tensor) else tuple(x), {})
         folder = self._compiled(args, kwargs, y, loss, optimizer, compile or {})
@@ -175,7 +184,7 @@ class TrainStep:
     def load(self, optimizer=None):
         """Takes parameters and buffers from the module, and the optimizer's state from the one of torch.optim that was
         given at first, or from `optimizer`. What was accumulated is forgotten."""
-        optimizer = optimizer or self._torch_optimizer
+        optimizer = self._checked(optimizer)
         with tempfile.TemporaryDirectory(prefix="trainc-") as work:
             path = os.path.join(work, "state.safetensors")
             state = self.module.state_dict()
@@ -192,6 +201,13 @@ class TrainStep:
                 _write_safetensors(path, states)
                 self.model.load_optimizer_state(path)
         self._passes = 0
+
+    def _checked(self, optimizer):
+        optimizer = optimizer or self._torch_optimizer
+        if optimizer is not None and type(optimizer).__name__.lower() != self._optimizer_name:
+            raise ModelError(2, f"the step trains with {self._optimizer_name}; {type(optimizer).__name__} has other states\n"
+                                "  try: an optimizer of that kind")
+        return optimizer
 
     def _states_of(self, optimizer):
         states = {}
@@ -239,7 +255,7 @@ class TrainStep:
     def sync(self, optimizer=None):
         """Writes parameters and buffers back into the module, and the optimizer's state into one of torch.optim: the one
         that was given at first, or `optimizer`."""
-        optimizer = optimizer or self._torch_optimizer
+        optimizer = self._checked(optimizer)
         own = self.module.state_dict(keep_vars=True)
         with tempfile.TemporaryDirectory(prefix="trainc-") as work, torch.no_grad():
             path = os.path.join(work, "state.safetensors")
@@ -265,3 +281,6 @@ class TrainStep:
         for name, parameter in self.module.named_parameters(remove_duplicate=False):
             if name in named and parameter.requires_grad:
                 optimizer.state[parameter] = named[name]
+                if self._optimizer_name == "nadam":
+                    group = next(group for group in optimizer.param_groups if any(one is parameter for one in group["params"]))
+                    named[name]["mu_product"] = _mu_product(group, int(named[name]["step"]))

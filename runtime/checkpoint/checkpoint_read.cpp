@@ -221,13 +221,12 @@ void check_model(const checkpoint_info &info, const program &program) {
                        "another --run folder",
                        info.precision.c_str(), program.precision, info.precision.c_str()));
   if (info.fingerprint != program.fingerprint)
-    refuse(
-        info.path,
-        format_text("is a checkpoint of another model: '%s' with fingerprint %016llx; this "
-                    "trainer is '%s' with fingerprint %016llx\n  try: the trainer that wrote it, "
-                    "or another --run folder",
-                    info.model.c_str(), static_cast<unsigned long long>(info.fingerprint),
-                    program.model_name, static_cast<unsigned long long>(program.fingerprint)));
+    refuse(info.path,
+           format_text("is a checkpoint of another model: '%s' with fingerprint %016llx; this "
+                       "is '%s' with fingerprint %016llx\n  try: the trainer that wrote it, or "
+                       "another folder",
+                       info.model.c_str(), static_cast<unsigned long long>(info.fingerprint),
+                       program.model_name, static_cast<unsigned long long>(program.fingerprint)));
 }
 
 std::string change_of_graph(const computed_from_parameters &before, const program &now) {

@@ -167,7 +167,7 @@ void checkpoint_writer::open(uint64_t goes_on_from) {
     std::vector<std::string> made;
     if (files_.make_directories(folder_, made) != 0)
       throw failure(exit_disk, folder_ + ": the folder of checkpoints cannot be made: " +
-                                   strerror(errno) + "\n  try: --run DIR");
+                                   strerror(errno) + "\n  try: another folder");
     recover_checkpoints(folder_, files_);
     std::vector<checkpoint_info> present = list_checkpoints(folder_, [](const std::string &) {});
     kept_.reserve(present.size() + kept_room);

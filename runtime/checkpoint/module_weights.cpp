@@ -406,9 +406,8 @@ int64_t read_optimizer_state(const program &program, const std::vector<tensor_vi
   for (const tensor_view &state : states) {
     values.push_back(state_in(file, program, state));
     if (values.back().empty() && state.bytes > 0)
-      throw failure(exit_checkpoint,
-                    path + ": has nothing of the state '" + state.name +
-                        "'\n  try: what export --optimizer-state writes, of the same optimizer");
+      throw failure(exit_checkpoint, path + ": has nothing of the state '" + state.name +
+                                         "'\n  try: a file of states, of the same optimizer");
   }
   for (size_t i = 0; i < states.size(); ++i)
     memcpy(states[i].data, values[i].data(), values[i].size());
@@ -419,7 +418,7 @@ int64_t read_optimizer_state(const program &program, const std::vector<tensor_vi
       if (!(updates >= 0 && updates < 0x1p53))
         throw failure(exit_checkpoint, path + ": '" + name +
                                            "' is no number of updates\n  try: "
-                                           "what export --optimizer-state writes");
+                                           "a file of states");
       return static_cast<int64_t>(updates);
     }
   return 0; // SGD does not count them

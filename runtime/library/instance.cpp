@@ -8,7 +8,9 @@
 #include "runtime/library/own_team.h"
 #include "runtime/process/cpu_check.h"
 #include "runtime/step/update_scalars.h"
+#include "runtime/switches.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -41,7 +43,9 @@ const program &checked(const program &program, const instance_options &options) 
   if (program.target == std::string_view("cpu") && (options.host.device || options.host.stream))
     throw failure(exit_usage, "device and stream are of a library for a GPU; this one is for the "
                               "CPU\n  try: 0 for both, or trainc --target cuda");
-  if (program.loss_part_count > 0 && options.micro_batches > 1 && !options.mean_per_batch)
+  const auto has_weight = [](const loss_part &part) { return part.weight.name != nullptr; };
+  if (options.micro_batches > 1 && !options.mean_per_batch &&
+      std::any_of(program.loss_parts, program.loss_parts + program.loss_part_count, has_weight))
     throw failure(exit_usage, "the loss has parts that are divided by what counts in the whole "
                               "step, which nobody knows before its last micro-batch\n  try: "
                               "mean_per_batch, or one micro-batch");
@@ -125,6 +129,7 @@ instance_step library_instance::take_step() {
   if (options_.micro_batches != 1)
     throw failure(exit_usage, "step: the instance has several micro-batches a step\n  try: "
                               "forward_backward for each, then update");
+  check_settings();
   check_inputs(/*with_labels=*/true); // before what there was is forgotten
   done_ = 0;
   pass();
@@ -147,10 +152,12 @@ double library_instance::pass() {
   if (program_.loss_scale_offset >= 0)
     target_.set_scalar(program_.loss_scale_offset, scale_);
   const bool is_alone = options_.micro_batches == 1 && program_.loss_part_count > 0;
-  set_batch_state(target_, program_, /*is_faulty=*/false, options_.mean_per_batch || is_alone);
+  const bool is_mean = options_.mean_per_batch || is_alone;
+  set_batch_state(target_, program_, /*is_faulty=*/false, is_mean);
+  const double scale = is_mean ? 1 : static_cast<double>(options_.micro_batches); // of a sum
   for (int64_t i = 0; i < program_.loss_part_count; ++i)
     if (const loss_part &part = program_.loss_parts[i]; part.scale_offset >= 0)
-      target_.set_scalar(part.scale_offset, 1);
+      target_.set_scalar(part.scale_offset, scale);
   set_random_key(target_, program_, options_.seed, position_.step + 1, done_);
   target_.run(entry::forward_backward);
   kept_.keep_losses(done_);
@@ -171,10 +178,9 @@ instance_step library_instance::update() {
                                           "  try: forward_backward first, or other micro_batches",
                                           static_cast<long long>(done_),
                                           static_cast<long long>(options_.micro_batches)));
-  const auto rate = [&](const std::optional<double> &own) { return own.value_or(learning_rate_); };
+  check_settings();
   for (int64_t i = 0; i < program_.hyperparameter_count; ++i)
-    target_.set_scalar(program_.hyperparameters[i].offset,
-                       hyperparameter_value(program_, hyperparameters_, i, rate));
+    target_.set_scalar(program_.hyperparameters[i].offset, value_of(i));
   const int64_t updates = position_.step - position_.skipped_steps + 1;
   set_update_scalars(target_, program_,
                      {learning_rate_, updates, options_.micro_batches, clip_norm_, clip_value_,
@@ -275,13 +281,24 @@ void library_instance::set(std::string_view name, double value) {
   throw failure(exit_usage, unknown_setting(program_, name));
 }
 
+void library_instance::check_settings() const {
+  check_switches(
+      program_, [&](int64_t i) { return value_of(i); },
+      [&](int64_t i) { return std::string("'") + program_.hyperparameters[i].name + "'"; },
+      [](const std::string &text) { throw failure(exit_usage, "setting " + text); });
+}
+
+double library_instance::value_of(int64_t hyperparameter) const {
+  const auto rate = [&](const std::optional<double> &own) { return own.value_or(learning_rate_); };
+  return hyperparameter_value(program_, hyperparameters_, hyperparameter, rate);
+}
+
 double library_instance::get(std::string_view name) const {
   if (const double *own = const_cast<library_instance *>(this)->setting(name))
     return *own;
-  const auto rate = [&](const std::optional<double> &own) { return own.value_or(learning_rate_); };
   for (int64_t i = 0; i < program_.hyperparameter_count; ++i)
     if (name == program_.hyperparameters[i].name)
-      return hyperparameter_value(program_, hyperparameters_, i, rate);
+      return value_of(i);
   throw failure(exit_usage, unknown_setting(program_, name));
 }
 

@@ -100,6 +100,7 @@ private:
   void collect_tensors();
   void load_initial_parameters();
   void check_trains(const char *what) const;
+  void check_settings() const;
   void check_set(bool with_labels) const;
   void check_inputs(bool with_labels);
   double pass();
@@ -114,6 +115,7 @@ private:
   template <typename Work> void with_states(const Work &work);
   std::string own_path(const char *name) const;
   double *setting(std::string_view name);
+  double value_of(int64_t hyperparameter) const;
 
   const program &program_;
   instance_options options_;

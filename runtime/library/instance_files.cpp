@@ -92,10 +92,13 @@ template <typename Work> void library_instance::with_states(const Work &work) {
 }
 
 void library_instance::load(const std::string &path) {
+  std::error_code ignored;
+  const bool is_run = std::filesystem::is_directory(path + "/checkpoints", ignored);
   const checkpoint_info info =
-      find_checkpoint(path, path, program_, [&](const std::string &text) { warn(text); });
+      find_checkpoint("latest", is_run ? path + "/checkpoints" : path, program_,
+                      [&](const std::string &text) { warn(text); });
   if (info.path.empty())
-    throw failure(exit_checkpoint, path + ": holds no checkpoint\n  try: another path");
+    throw failure(exit_checkpoint, path + ": is no checkpoint and holds none\n  try: another path");
   for (const std::string &change : changes_of_computation(info.computed, program_))
     warning_ +=
         (warning_.empty() ? "" : "\n") + info.path + ": its parameters were trained with " + change;

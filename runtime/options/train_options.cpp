@@ -7,6 +7,7 @@
 #include "runtime/name_pattern.h"
 #include "runtime/options/option_table.h"
 #include "runtime/options/schedule_rate.h"
+#include "runtime/switches.h"
 
 #include <cinttypes>
 #include <cmath>
@@ -16,44 +17,6 @@ namespace trainc {
 namespace {
 
 constexpr int64_t longest_sample = 1 << 30; // bytes
-
-struct given_number {
-  std::string option;
-  double value;
-};
-
-given_number number_of(const program &program, const trainer_options &options, const char *name) {
-  int64_t i = 0;
-  while (i < program.hyperparameter_count && strcmp(program.hyperparameters[i].name, name) != 0)
-    ++i;
-  if (i == program.hyperparameter_count)
-    throw failure(exit_internal,
-                  std::string("internal error: the program has no hyperparameter '") + name +
-                      "', which another one needs");
-  const hyperparameter &own = program.hyperparameters[i];
-  const std::optional<double> given = options.hyperparameters[static_cast<size_t>(i)];
-  return {"--" + option_name(own), given.value_or(own.default_value)};
-}
-
-void check_switches(const program &program, const trainer_options &options,
-                    problem_list &problems) {
-  for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
-    const hyperparameter &own = program.hyperparameters[i];
-    if (!own.needs_above_zero)
-      continue;
-    const auto [option, value] = number_of(program, options, own.name);
-    if (value == 0)
-      continue;
-    if (value != 1)
-      problems.add(format_text("option %s: %g is neither 0 nor 1", option.c_str(), value));
-    if (auto needed = number_of(program, options, own.needs_above_zero); needed.value <= 0)
-      problems.add(format_text("option %s: needs %s, which is %g\n  try: %s 0.9", option.c_str(),
-                               needed.option.c_str(), needed.value, needed.option.c_str()));
-    if (auto other = number_of(program, options, own.needs_zero); other.value != 0)
-      problems.add(format_text("option %s: not beside %s, which is %g\n  try: %s 0", option.c_str(),
-                               other.option.c_str(), other.value, other.option.c_str()));
-  }
-}
 
 void check_watch(const trainer_options &options, problem_list &problems) {
   if (options.asks_for("dry-run-steps", "dry-run") && !options.dry_run)
@@ -149,7 +112,14 @@ void check_train_options(const program &program, const trainer_options &options)
     problems.add("option --clip-value: with --clip-norm their order would matter\n  try: one of "
                  "the two");
   check_schedule(options, problems);
-  check_switches(program, options, problems);
+  check_switches(
+      program,
+      [&](int64_t i) {
+        return options.hyperparameters[static_cast<size_t>(i)].value_or(
+            program.hyperparameters[i].default_value);
+      },
+      [&](int64_t i) { return "--" + option_name(program.hyperparameters[i]); },
+      [&](const std::string &text) { problems.add("option " + text); });
   problems.throw_if_any(exit_usage);
 }
 

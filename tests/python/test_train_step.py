@@ -168,6 +168,35 @@ def test_micro_batches_and_evaluate():
     assert step.evaluate(x[:4], y[:4]) == pytest.approx(expected, rel=1e-5)
 
 
+def test_nadam_goes_on_in_pytorch():
+    module = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
+    beside, x, y = copy.deepcopy(module), torch.randn(8, 6), torch.randn(8, 3)
+    optimizer, theirs = torch.optim.NAdam(module.parameters(), lr=1e-2), torch.optim.NAdam(beside.parameters(), lr=1e-2)
+    step = TrainStep(module, nn.MSELoss(), optimizer, example=(x, y))
+
+    def of_torch(model, own):
+        own.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        own.step()
+        return loss.item()
+
+    assert [step(x, y) for _ in range(5)] == pytest.approx([of_torch(beside, theirs) for _ in range(5)], rel=1e-5)
+    step.sync()
+    expected = theirs.state[beside[0].weight]["mu_product"].item()
+    assert optimizer.state[module[0].weight]["mu_product"].item() == pytest.approx(expected, rel=1e-6)
+    assert of_torch(module, optimizer) == pytest.approx(of_torch(beside, theirs), rel=1e-5)
+    with pytest.raises(ModelError, match="trains with nadam"):
+        step.sync(torch.optim.AdamW(module.parameters()))
+
+
+def test_bfloat16_tensors_in_a_batch():
+    module = nn.Linear(6, 3)
+    x, y = torch.randn(8, 6).bfloat16(), torch.randn(8, 3).bfloat16()
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x.float(), y.float()))
+    assert step.evaluate(x, y) == step.evaluate(x.float(), y.float())
+
+
 def test_tied_weights_stay_tied():
     model = transformers.GPT2LMHeadModel(GPT2)
     module, x, y = Logits(model), torch.randint(0, 101, (2, 16)), torch.randint(0, 101, (2, 16))

@@ -20,7 +20,7 @@ PYTHON
 compile_library() {
   compile "$1" out --library "${@:2}"
   local words=("${inputs[@]}" --data "labels=$data/$labels") word
-  called=(./caller "$PWD/out/library/lib$1.so" "$1")
+  called=(./caller "$PWD/out/library/libmodel_$1.so" "model_$1")
   for word in "${words[@]}"; do
     [ "$word" = --data ] || called+=("data:$word")
   done
@@ -30,8 +30,13 @@ compile_library() {
 adds_alike() {
   say "$1 with $2 micro-batches ${*:3}"
   compile_library "$1" "${@:3}"
-  train out 3 --weight-decay 0.01 --learning-rate 2e-3 --run whole --micro-batches "$2" --seed 7
-  quietly "${called[@]}" "create=1,7,$2" set:learning_rate=2e-3 set:weight_decay=0.01 steps=3 save=own
+  steps_alike "$2"
+}
+
+# steps_alike MICRO_BATCHES: of the library in out
+steps_alike() {
+  train out 3 --weight-decay 0.01 --learning-rate 2e-3 --run whole --micro-batches "$1" --seed 7
+  quietly "${called[@]}" "create=1,7,$1" set:learning_rate=2e-3 set:weight_decay=0.01 steps=3 save=own
   python3 same.py whole/log.jsonl last-output.txt 1
   "$TRAINC_COMPARE" bits whole/checkpoints/step-00000003 own/step-00000003
   rm -rf whole own out

@@ -3,7 +3,7 @@
 // A program with GPUs of its own around the library of mlp_gelu_dynamo20 for batches of 8.
 // Arguments: a folder to write in, and the model's library for the CPU. Prints the losses of six
 // steps.
-#include "library/mlp_gelu_dynamo20.h"
+#include "library/model_mlp_gelu_dynamo20.h"
 
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-using model = mlp_gelu_dynamo20;
-#define MODEL(what) mlp_gelu_dynamo20_##what
+using model = model_mlp_gelu_dynamo20;
+#define MODEL(what) model_mlp_gelu_dynamo20_##what
 
 namespace {
 
@@ -31,7 +31,7 @@ constexpr int current = 2; // GPU of the program's own work
   if (!(condition))                                                                                \
   fail(__LINE__, #condition)
 #define RIGHT(call, of)                                                                            \
-  if ((call) != MLP_GELU_DYNAMO20_OK)                                                              \
+  if ((call) != MODEL_MLP_GELU_DYNAMO20_OK)                                                        \
   fail(__LINE__, MODEL(message)(of))
 
 struct batch {
@@ -73,7 +73,7 @@ float *on_device(const std::vector<float> &values, float *place, cudaStream_t st
 void set(model *of, const char *name, const std::vector<float> &values, way how, float *memory,
          cudaStream_t stream) {
   if (how == way::bound)
-    on_device(values, static_cast<float *>(MODEL(data)(of, MLP_GELU_DYNAMO20_INPUTS, name)),
+    on_device(values, static_cast<float *>(MODEL(data)(of, MODEL_MLP_GELU_DYNAMO20_INPUTS, name)),
               stream);
   else
     RIGHT(MODEL(set_input)(of, name,
@@ -113,7 +113,7 @@ void check_refusals() {
   const auto refused = [](MODEL(options) options, const char *word) {
     options.size = sizeof options;
     model *made;
-    EXPECT(MODEL(create)(&options, &made) != MLP_GELU_DYNAMO20_OK);
+    EXPECT(MODEL(create)(&options, &made) != MODEL_MLP_GELU_DYNAMO20_OK);
     printf("%s\n", MODEL(message)(made));
     EXPECT(strstr(MODEL(message)(made), word));
     MODEL(destroy)(made);
@@ -130,7 +130,7 @@ void check_refusals() {
   EXPECT(cudaFree(memory) == cudaSuccess);
 
   model *fresh = create();
-  EXPECT(MODEL(step)(fresh, nullptr) == MLP_GELU_DYNAMO20_USAGE);
+  EXPECT(MODEL(step)(fresh, nullptr) == MODEL_MLP_GELU_DYNAMO20_USAGE);
   EXPECT(strstr(MODEL(message)(fresh), "input 'x', 'labels': was never set"));
   MODEL(destroy)(fresh);
 }
@@ -151,13 +151,14 @@ void check_gradients() {
   std::vector<float> there(33 * inputs), here(there);
   void *memory;
   EXPECT(cudaMalloc(&memory, size_t(bytes_of(there))) == cudaSuccess);
-  RIGHT(MODEL(read)(of, MLP_GELU_DYNAMO20_GRADIENTS, name, memory, bytes_of(there)), of);
-  RIGHT(MODEL(read)(of, MLP_GELU_DYNAMO20_GRADIENTS, name, here.data(), bytes_of(here)), of);
+  RIGHT(MODEL(read)(of, MODEL_MLP_GELU_DYNAMO20_GRADIENTS, name, memory, bytes_of(there)), of);
+  RIGHT(MODEL(read)(of, MODEL_MLP_GELU_DYNAMO20_GRADIENTS, name, here.data(), bytes_of(here)), of);
   EXPECT(cudaMemcpy(there.data(), memory, size_t(bytes_of(there)), cudaMemcpyDeviceToHost) ==
          cudaSuccess);
   EXPECT(there == here && here[0] != 0);
-  RIGHT(MODEL(write)(of, MLP_GELU_DYNAMO20_GRADIENTS, name, memory, bytes_of(here)), of);
-  RIGHT(MODEL(read)(of, MLP_GELU_DYNAMO20_GRADIENTS, name, there.data(), bytes_of(there)), of);
+  RIGHT(MODEL(write)(of, MODEL_MLP_GELU_DYNAMO20_GRADIENTS, name, memory, bytes_of(here)), of);
+  RIGHT(MODEL(read)(of, MODEL_MLP_GELU_DYNAMO20_GRADIENTS, name, there.data(), bytes_of(there)),
+        of);
   EXPECT(there == here);
   RIGHT(MODEL(update)(of, nullptr), of);
   EXPECT(cudaFree(memory) == cudaSuccess);
@@ -176,12 +177,13 @@ void check_files(model *of, const std::string &folder) {
   RIGHT(MODEL(load)(one, folder.c_str()), one);
   RIGHT(MODEL(load_state_dict)(other, weights.c_str()), other);
   RIGHT(MODEL(load_optimizer_state)(other, states.c_str()), other);
-  for (MODEL(kind) kind : {MLP_GELU_DYNAMO20_PARAMETERS, MLP_GELU_DYNAMO20_STATES}) {
+  for (MODEL(kind) kind : {MODEL_MLP_GELU_DYNAMO20_PARAMETERS, MODEL_MLP_GELU_DYNAMO20_STATES}) {
     const std::vector<char> expected = read_all(of, kind);
     EXPECT(read_all(one, kind) == expected && read_all(other, kind) == expected);
   }
-  EXPECT(MODEL(load_state_dict)(one, states.c_str()) == MLP_GELU_DYNAMO20_CHECKPOINT);
-  EXPECT(read_all(one, MLP_GELU_DYNAMO20_PARAMETERS) == read_all(of, MLP_GELU_DYNAMO20_PARAMETERS));
+  EXPECT(MODEL(load_state_dict)(one, states.c_str()) == MODEL_MLP_GELU_DYNAMO20_CHECKPOINT);
+  EXPECT(read_all(one, MODEL_MLP_GELU_DYNAMO20_PARAMETERS) ==
+         read_all(of, MODEL_MLP_GELU_DYNAMO20_PARAMETERS));
   EXPECT(train(one, way::host) == train(other, way::host));
   MODEL(destroy)(one);
   MODEL(destroy)(other);
@@ -195,21 +197,21 @@ void check_losses(const char *path, const std::vector<double> &expected) {
   const auto find = [&](auto *like, const char *name) {
     return reinterpret_cast<decltype(like)>(dlsym(library, name));
   };
-  auto *create = find(MODEL(create), "mlp_gelu_dynamo20_create");
-  auto *set_input = find(MODEL(set_input), "mlp_gelu_dynamo20_set_input");
-  auto *step = find(MODEL(step), "mlp_gelu_dynamo20_step");
+  auto *create = find(MODEL(create), "model_mlp_gelu_dynamo20_create");
+  auto *set_input = find(MODEL(set_input), "model_mlp_gelu_dynamo20_set_input");
+  auto *step = find(MODEL(step), "model_mlp_gelu_dynamo20_step");
   model *on_cpu;
-  EXPECT(create(nullptr, &on_cpu) == MLP_GELU_DYNAMO20_OK);
+  EXPECT(create(nullptr, &on_cpu) == MODEL_MLP_GELU_DYNAMO20_OK);
   for (int i = 0; i < steps; ++i) {
     const batch data = batch_of(i);
     MODEL(result) result;
-    EXPECT(set_input(on_cpu, "x", data.x.data(), bytes_of(data.x)) == MLP_GELU_DYNAMO20_OK);
+    EXPECT(set_input(on_cpu, "x", data.x.data(), bytes_of(data.x)) == MODEL_MLP_GELU_DYNAMO20_OK);
     EXPECT(set_input(on_cpu, "labels", data.labels.data(), bytes_of(data.labels)) ==
-           MLP_GELU_DYNAMO20_OK);
-    EXPECT(step(on_cpu, &result) == MLP_GELU_DYNAMO20_OK);
+           MODEL_MLP_GELU_DYNAMO20_OK);
+    EXPECT(step(on_cpu, &result) == MODEL_MLP_GELU_DYNAMO20_OK);
     EXPECT(std::abs(result.loss - expected[size_t(i)]) < 1e-5 * result.loss);
   }
-  find(MODEL(destroy), "mlp_gelu_dynamo20_destroy")(on_cpu);
+  find(MODEL(destroy), "model_mlp_gelu_dynamo20_destroy")(on_cpu);
 }
 
 size_t free_bytes(int device) {

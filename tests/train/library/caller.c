@@ -5,10 +5,11 @@
 //   caller LIBRARY NAME ACTION...
 //     create=THREADS,SEED,MICRO_BATCHES   data:INPUT=FILE.npy   set:SETTING=VALUE   from=BATCH
 //     values:KIND=FILE   steps=N   count=N   time=N   evaluate=N   save=FOLDER   load=PATH
-//     export=FILE   flat=FILE expect=STATUS
+//     export=FILE   flat=FILE   expect=STATUS   refused=STATUS
 //
 // Steps take batches of the files in their order and print the loss and the gradient's norm of
-// each. After expect the next action has to fail with that status, whose message is printed.
+// each. After expect the next action has to fail with that status, whose message is printed;
+// refused is a step that does.
 #include "runtime/library/interface.h"
 
 #include <dlfcn.h>
@@ -214,6 +215,10 @@ static void act(char *action) {
     mark("{\"step\": 2, as of a log}\n");
     take_steps(atol(value));
     mark("{\"summary\": as of a log}\n");
+  } else if (strcmp(action, "refused") == 0) {
+    set_batch();
+    expected = atoi(value);
+    check(CALL(step)(model, NULL));
   } else if (strcmp(action, "time") == 0)
     take_time(atol(value));
   else if (strcmp(action, "evaluate") == 0)

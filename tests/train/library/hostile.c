@@ -3,7 +3,7 @@
 // Calls that are wrong, of a library of mlp_gelu_dynamo20 for batches of 8: each gives a status and
 // a message, and changes nothing. Arguments: a folder to save in, a checkpoint of another model, a
 // folder that cannot be written.
-#include "mlp_gelu_dynamo20.h"
+#include "model_mlp_gelu_dynamo20.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -11,18 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODEL(what) mlp_gelu_dynamo20_##what
-enum { OK = MLP_GELU_DYNAMO20_OK, USAGE = MLP_GELU_DYNAMO20_USAGE };
+#define MODEL(what) model_mlp_gelu_dynamo20_##what
+enum { OK = MODEL_MLP_GELU_DYNAMO20_OK, USAGE = MODEL_MLP_GELU_DYNAMO20_USAGE };
 
-static mlp_gelu_dynamo20 *model;
+static model_mlp_gelu_dynamo20 *model;
 static char before[1 << 16], after[1 << 16];
 
 static int64_t state(char *to) {
   int64_t bytes = 0;
-  for (int kind = MLP_GELU_DYNAMO20_PARAMETERS; kind <= MLP_GELU_DYNAMO20_STATES; ++kind)
-    if (kind != MLP_GELU_DYNAMO20_GRADIENTS) {
-      const int64_t more = MODEL(bytes)(model, (mlp_gelu_dynamo20_kind)kind);
-      if (MODEL(read_all)(model, (mlp_gelu_dynamo20_kind)kind, to + bytes, more) != OK)
+  for (int kind = MODEL_MLP_GELU_DYNAMO20_PARAMETERS; kind <= MODEL_MLP_GELU_DYNAMO20_STATES;
+       ++kind)
+    if (kind != MODEL_MLP_GELU_DYNAMO20_GRADIENTS) {
+      const int64_t more = MODEL(bytes)(model, (model_mlp_gelu_dynamo20_kind)kind);
+      if (MODEL(read_all)(model, (model_mlp_gelu_dynamo20_kind)kind, to + bytes, more) != OK)
         exit(1);
       bytes += more;
     }
@@ -55,7 +56,7 @@ static void right(int line, int status) {
 #define RIGHT(call) right(__LINE__, (call))
 
 static float x[8 * 12], labels[8 * 7];
-static mlp_gelu_dynamo20_result result;
+static model_mlp_gelu_dynamo20_result result;
 
 static void set_batch(void) {
   for (int i = 0; i < 8 * 12; ++i)
@@ -73,7 +74,7 @@ static volatile int busy, ends;
 static void *intrude(void *unused) {
   while (!ends) {
     const int status = MODEL(discard)(model);
-    if (status == MLP_GELU_DYNAMO20_BUSY)
+    if (status == MODEL_MLP_GELU_DYNAMO20_BUSY)
       busy = 1;
     else if (status != OK)
       exit(1);
@@ -93,8 +94,8 @@ static void share(void) {
 }
 
 static void options(void) {
-  mlp_gelu_dynamo20 *refused;
-  mlp_gelu_dynamo20_options all = {0};
+  model_mlp_gelu_dynamo20 *refused;
+  model_mlp_gelu_dynamo20_options all = {0};
   const struct {
     const char *word;
     size_t size;
@@ -138,15 +139,15 @@ static void options(void) {
 }
 
 // In memory of the caller, as much as is asked for and no more.
-static void given_memory(const mlp_gelu_dynamo20_result *expected) {
-  mlp_gelu_dynamo20 *other = model;
-  mlp_gelu_dynamo20_options all = {0};
+static void given_memory(const model_mlp_gelu_dynamo20_result *expected) {
+  model_mlp_gelu_dynamo20 *other = model;
+  model_mlp_gelu_dynamo20_options all = {0};
   all.size = sizeof all;
   all.memory_bytes = MODEL(memory_bytes)(&all);
   all.memory = aligned_alloc(64, (size_t)all.memory_bytes);
   RIGHT(MODEL(create)(&all, &model));
   set_batch();
-  mlp_gelu_dynamo20_result got;
+  model_mlp_gelu_dynamo20_result got;
   RIGHT(MODEL(step)(model, &got));
   if (got.loss != expected->loss || got.gradient_norm != expected->gradient_norm)
     exit(1);
@@ -164,18 +165,20 @@ int main(int count, char **arguments) {
   MODEL(destroy)(NULL);
   RIGHT(MODEL(create)(NULL, &model));
   state(before);
+  WRONG(MODEL(step)(model, NULL), USAGE, "input 'x', 'labels': was never set");
+  WRONG(MODEL(evaluate)(model, NULL), USAGE, "input 'x': was never set");
 
-  mlp_gelu_dynamo20_tensor tensor;
+  model_mlp_gelu_dynamo20_tensor tensor;
   WRONG(MODEL(set_input)(model, "y", x, sizeof x), USAGE, "none among x, labels");
   WRONG(MODEL(set_input)(model, NULL, x, sizeof x), USAGE, "none among");
   WRONG(MODEL(set_input)(model, "x", NULL, sizeof x), USAGE, "null");
   WRONG(MODEL(set_input)(model, "x", x, sizeof x - 4), USAGE, "try: 384");
   WRONG(MODEL(set_input)(model, "x", x, -1), USAGE, "try: 384");
-  WRONG(MODEL(describe)(model, MLP_GELU_DYNAMO20_INPUTS, 2, &tensor), USAGE, "2 tensors");
-  WRONG(MODEL(describe)(model, MLP_GELU_DYNAMO20_INPUTS, -1, &tensor), USAGE, "2 tensors");
-  WRONG(MODEL(describe)(model, MLP_GELU_DYNAMO20_INPUTS, 0, NULL), USAGE, "address");
-  WRONG(MODEL(describe)(model, (mlp_gelu_dynamo20_kind)17, 0, &tensor), USAGE, "kind");
-  WRONG(MODEL(read)(model, MLP_GELU_DYNAMO20_GRADIENTS, "first.weight", x, 1584), USAGE,
+  WRONG(MODEL(describe)(model, MODEL_MLP_GELU_DYNAMO20_INPUTS, 2, &tensor), USAGE, "2 tensors");
+  WRONG(MODEL(describe)(model, MODEL_MLP_GELU_DYNAMO20_INPUTS, -1, &tensor), USAGE, "2 tensors");
+  WRONG(MODEL(describe)(model, MODEL_MLP_GELU_DYNAMO20_INPUTS, 0, NULL), USAGE, "address");
+  WRONG(MODEL(describe)(model, (model_mlp_gelu_dynamo20_kind)17, 0, &tensor), USAGE, "kind");
+  WRONG(MODEL(read)(model, MODEL_MLP_GELU_DYNAMO20_GRADIENTS, "first.weight", x, 1584), USAGE,
         "gradients");
   WRONG(MODEL(update)(model, &result), USAGE, "0 of its 1");
   WRONG(MODEL(set)(model, "learning_rate", NAN), USAGE, "finite");
@@ -184,12 +187,14 @@ int main(int count, char **arguments) {
   WRONG(MODEL(set)(model, "momentum", 1), USAGE, "weight_decay");
   WRONG(MODEL(set)(model, NULL, 1), USAGE, "null");
   WRONG(MODEL(metric)(model, "accuracy", NULL, NULL), USAGE, "metric");
-  WRONG(MODEL(load)(model, "/no/such/file"), MLP_GELU_DYNAMO20_CHECKPOINT, "not a checkpoint");
-  WRONG(MODEL(load)(model, arguments[2]), MLP_GELU_DYNAMO20_CHECKPOINT, "another model");
-  WRONG(MODEL(save)(model, arguments[3]), MLP_GELU_DYNAMO20_DISK, "");
-  WRONG(MODEL(export)(model, "/no/such/folder/m.onnx"), MLP_GELU_DYNAMO20_DISK, "/no/such/folder");
-  if (MODEL(data)(model, MLP_GELU_DYNAMO20_GRADIENTS, "first.weight") ||
-      MODEL(data)(model, MLP_GELU_DYNAMO20_PARAMETERS, "third"))
+  WRONG(MODEL(load)(model, "/no/such/file"), MODEL_MLP_GELU_DYNAMO20_CHECKPOINT,
+        "is no checkpoint");
+  WRONG(MODEL(load)(model, arguments[2]), MODEL_MLP_GELU_DYNAMO20_CHECKPOINT, "another model");
+  WRONG(MODEL(save)(model, arguments[3]), MODEL_MLP_GELU_DYNAMO20_DISK, "");
+  WRONG(MODEL(export)(model, "/no/such/folder/m.onnx"), MODEL_MLP_GELU_DYNAMO20_DISK,
+        "/no/such/folder");
+  if (MODEL(data)(model, MODEL_MLP_GELU_DYNAMO20_GRADIENTS, "first.weight") ||
+      MODEL(data)(model, MODEL_MLP_GELU_DYNAMO20_PARAMETERS, "third"))
     return 1;
 
   // NaN: the step is not applied
@@ -215,10 +220,11 @@ int main(int count, char **arguments) {
   WRONG(MODEL(forward_backward)(model, NULL), USAGE, "has its 1");
   WRONG(MODEL(evaluate)(model, NULL), USAGE, "wait for their update");
   float gradient[33 * 12],
-      *weights = MODEL(data)(model, MLP_GELU_DYNAMO20_PARAMETERS, "first.weight");
-  RIGHT(MODEL(read)(model, MLP_GELU_DYNAMO20_GRADIENTS, "first.weight", gradient, sizeof gradient));
-  RIGHT(
-      MODEL(write)(model, MLP_GELU_DYNAMO20_GRADIENTS, "first.weight", gradient, sizeof gradient));
+      *weights = MODEL(data)(model, MODEL_MLP_GELU_DYNAMO20_PARAMETERS, "first.weight");
+  RIGHT(MODEL(read)(model, MODEL_MLP_GELU_DYNAMO20_GRADIENTS, "first.weight", gradient,
+                    sizeof gradient));
+  RIGHT(MODEL(write)(model, MODEL_MLP_GELU_DYNAMO20_GRADIENTS, "first.weight", gradient,
+                     sizeof gradient));
   const float was = weights[0];
   RIGHT(MODEL(update)(model, &result));
   if (weights[0] == was || (weights[0] < was) != (gradient[0] > 0))

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two models, two instances of each, each in a thread of its own: the bits of an instance alone.
-// Then instances that are made and destroyed. Arguments: steps, cycles.
-#include "cnn_script11.h"
-#include "gpt2_dynamo20.h"
+// Two models, two instances of each, each in a thread of its own, with a team of threads or
+// without: the bits of an instance alone. Then instances that are made and destroyed. Arguments:
+// steps, cycles.
+#include "model_cnn_script11.h"
+#include "model_gpt2_dynamo20.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -15,7 +16,7 @@
 struct job {
   pthread_t thread;
   void *(*train)(void *);
-  int steps;
+  int steps, threads;
   double last_loss;
   uint64_t bits; // of all losses and norms
 };
@@ -34,12 +35,12 @@ static void add_bits(struct job *job, double value) {
 
 // Integers are below every table's size, numbers of images small.
 #define DEFINE_TRAIN(prefix, UPPER)                                                                \
-  static void *train_##prefix(void *argument) {                                                      \
+  static void *train_##prefix(void *argument) {                                                    \
     struct job *job = argument;                                                                    \
     prefix *model;                                                                                 \
     prefix##_options options = {0};                                                                \
     options.size = sizeof options;                                                                 \
-    options.threads = 1;                                                                           \
+    options.threads = job->threads;                                                                \
     options.seed = 3;                                                                              \
     if (prefix##_create(&options, &model) != UPPER##_OK)                                           \
       FAIL(model, prefix);                                                                         \
@@ -66,37 +67,47 @@ static void add_bits(struct job *job, double value) {
     prefix##_destroy(model);                                                                       \
     return NULL;                                                                                   \
   }
-DEFINE_TRAIN(gpt2_dynamo20, GPT2_DYNAMO20)
-DEFINE_TRAIN(cnn_script11, CNN_SCRIPT11)
+DEFINE_TRAIN(model_gpt2_dynamo20, MODEL_GPT2_DYNAMO20)
+DEFINE_TRAIN(model_cnn_script11, MODEL_CNN_SCRIPT11)
 
 static long allocated(void) { return (long)mallinfo2().uordblks; }
 
-int main(int count, char **arguments) {
-  if (count != 3)
-    return 2;
-  const int steps = atoi(arguments[1]), cycles = atoi(arguments[2]);
-  void *(*const functions[])(void *) = {train_gpt2_dynamo20, train_cnn_script11};
-  struct job alone[2] = {{0}}, together[4] = {{0}};
-  for (int i = 0; i < 2; ++i) {
-    alone[i].steps = steps;
-    functions[i](&alone[i]);
-  }
+static void *(*const functions[])(void *) = {train_model_gpt2_dynamo20, train_model_cnn_script11};
+
+// Four jobs at once, with so many threads each.
+static void compare(const struct job *alone, int threads) {
+  struct job together[4] = {{0}};
   for (int i = 0; i < 4; ++i) {
-    together[i].steps = steps;
+    together[i].steps = alone[0].steps;
+    together[i].threads = threads;
     pthread_create(&together[i].thread, NULL, functions[i % 2], &together[i]);
   }
   for (int i = 0; i < 4; ++i)
     pthread_join(together[i].thread, NULL);
   for (int i = 0; i < 4; ++i)
     if (together[i].bits != alone[i % 2].bits) {
-      printf("instance %d has other bits: loss %.17g, alone %.17g\n", i, together[i].last_loss,
-             alone[i % 2].last_loss);
-      return 1;
+      printf("instance %d of %d threads has other bits: loss %.17g, alone %.17g\n", i, threads,
+             together[i].last_loss, alone[i % 2].last_loss);
+      exit(1);
     }
+}
+
+int main(int count, char **arguments) {
+  if (count != 3)
+    return 2;
+  const int steps = atoi(arguments[1]), cycles = atoi(arguments[2]);
+  struct job alone[2] = {{0}};
+  for (int i = 0; i < 2; ++i) {
+    alone[i].steps = steps;
+    alone[i].threads = 1;
+    functions[i](&alone[i]);
+  }
+  compare(alone, 1);
+  compare(alone, 2);
   long before = 0;
   for (int i = 0; i < cycles; ++i) {
     struct job one = {0};
-    one.steps = 1;
+    one.steps = one.threads = 1;
     functions[i % 2](&one);
     if (i == 3)
       before = allocated();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C++ header refuses elements of another type than the tensor has.
-#include "net.hpp"
+#include "model_net.hpp"
 #include <cstdio>
 int main() {
-  net_instance m;
+  model_net_instance m;
   int caught = 0;
   std::vector<int> wrong(96);
   std::vector<float> x(96), y(56);
@@ -12,21 +12,21 @@ int main() {
     try {
       f();
       std::puts("not refused");
-    } catch (const net_error &e) {
+    } catch (const model_net_error &e) {
       ++caught;
       std::puts(e.what());
     }
   };
   refuse([&] { m.set_input("x", wrong); });
-  refuse([&] { m.read<double>(NET_PARAMETERS, "second.bias"); });
-  refuse([&] { m.data<double>(NET_PARAMETERS, "second.bias"); });
-  refuse([&] { m.read_all<double>(NET_PARAMETERS); });
-  refuse([&] { m.read<float>(NET_PARAMETERS, "nothing"); });
+  refuse([&] { m.read<double>(MODEL_NET_PARAMETERS, "second.bias"); });
+  refuse([&] { m.data<double>(MODEL_NET_PARAMETERS, "second.bias"); });
+  refuse([&] { m.read_all<double>(MODEL_NET_PARAMETERS); });
+  refuse([&] { m.read<float>(MODEL_NET_PARAMETERS, "nothing"); });
   m.set_input("x", x);
   m.set_input("labels", y);
   m.step();
-  auto all = m.read_all(NET_PARAMETERS);
-  m.write_all(NET_PARAMETERS, all);
-  auto bias = m.data<float>(NET_PARAMETERS, "second.bias");
+  auto all = m.read_all(MODEL_NET_PARAMETERS);
+  m.write_all(MODEL_NET_PARAMETERS, all);
+  auto bias = m.data<float>(MODEL_NET_PARAMETERS, "second.bias");
   return caught == 5 && bias.size() == 7 ? 0 : 1;
 }
