@@ -235,6 +235,11 @@ private:
         }))
       return report.error(ExitCode::outputNotWritten, subject, "is read by this command",
                           "another file");
+    if (recipe.precision == "bf16" || recipe.precision == "fp16")
+      return report.error(ExitCode::usage, subject,
+                          "the graph has no numbers of 16 bits, which --precision " +
+                              recipe.precision + " computes with",
+                          "--precision f32");
     FailureOr<std::string> graph = gradientGraphOf(*model.module, model, options.model, report);
     if (failed(graph))
       return failure();

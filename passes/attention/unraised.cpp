@@ -17,7 +17,7 @@ bool changesElements(Operation *op) {
 }
 
 /// Computed, not a parameter or a constant: of a view, of what it is a view of.
-bool isActivation(Value value) {
+bool isComputed(Value value) {
   while (isView(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   return value.getDefiningOp() && !value.getDefiningOp<nn::ConstantOp>();
@@ -27,7 +27,7 @@ bool isActivation(Value value) {
 bool leadsToScores(Value value, int depth = 0) {
   Operation *op = value.getDefiningOp();
   if (auto product = dyn_cast_or_null<nn::MatmulOp>(op))
-    return isActivation(product.getA()) && isActivation(product.getB());
+    return isComputed(product.getA()) && isComputed(product.getB());
   return op && depth < kFarthest && (isView(op) || changesElements(op)) &&
          llvm::any_of(op->getOperands(),
                       [&](Value operand) { return leadsToScores(operand, depth + 1); });
@@ -52,7 +52,7 @@ std::optional<WayToProduct> wayToProduct(Value weights, int depth = 0) {
     return std::nullopt;
   for (Operation *user : weights.getUsers()) {
     if (auto product = dyn_cast<nn::MatmulOp>(user)) {
-      if (isActivation(product.getA()) && isActivation(product.getB()))
+      if (isComputed(product.getA()) && isComputed(product.getB()))
         return WayToProduct();
       continue;
     }
@@ -70,7 +70,7 @@ std::optional<WayToProduct> wayToProduct(Value weights, int depth = 0) {
   return std::nullopt;
 }
 
-std::string kindOf(Operation *op) { return op->getName().stripDialect().str(); }
+std::string mnemonicOf(Operation *op) { return op->getName().stripDialect().str(); }
 
 /// What raise-attention does not follow from the softmax to the product.
 std::string whyNotScores(Value value) {
@@ -83,7 +83,7 @@ std::string whyNotScores(Value value) {
         !nn::splatOfFloats(op->getOperand(0)))
       return "its scores are scaled by a tensor";
     if (!isa<nn::ReshapeOp, nn::MulOp, nn::DivOp, nn::AddOp, nn::SelectOp>(op))
-      return "its scores go through " + kindOf(op);
+      return "its scores go through " + mnemonicOf(op);
     auto next =
         llvm::find_if(op->getOperands(), [](Value operand) { return leadsToScores(operand); });
     value = *next;
@@ -99,7 +99,7 @@ std::string whyWrittenOut(nn::SoftmaxOp softmax) {
   if (way->hasDropout)
     return "its weights have dropout";
   if (way->change)
-    return "its weights go through " + kindOf(way->change);
+    return "its weights go through " + mnemonicOf(way->change);
   return softmax.getResult().hasOneUse() ? whyNotScores(softmax.getX())
                                          : "its weights are read elsewhere, too";
 }
