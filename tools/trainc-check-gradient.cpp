@@ -413,11 +413,9 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
   options.march = "x86-64-v3";
   options.optimization = "-O1";
   options.sources = {"check.cpp"};
-  for (const std::string &library : calledLibraries(program, entries))
-    options.sources.push_back(installation.includeFolder + "/runtime/cpu/" + library + ".cpp");
   options.shared = true;
   options.warningsAreErrors = true;
-  options.linkArguments = {"-ldnnl"};
+  options.linkArguments = installation.archives("cpu");
   options.output = folder + "/check.so";
   std::string error;
   if (!compileSources(options, error)) {

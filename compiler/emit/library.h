@@ -10,8 +10,8 @@
 
 namespace trainc {
 
-/// What all names of a model's library begin with, the files' too: `model_my_net` of my-net.onnx. With
-/// the word before it no name is one of C, of its library or of another library.
+/// What all names of a model's library begin with, the files' too: `model_my_net` of my-net.onnx.
+/// With the word before it no name is one of C, of its library or of another library.
 std::string libraryName(llvm::StringRef modelName);
 
 /// The text of a file of runtime/library (interface.h, forwards.inc) for a model of this name.
