@@ -325,7 +325,7 @@ private:
     if (recipe.target == "cpu")
       return options.march != "native"      ? options.march
              : options.targetTriple.empty() ? nativeMarch()
-                                            : "armv8.2-a"; // of aarch64
+                                            : "armv8-a"; // of aarch64
     return "sm_" + llvm::join(*parseCudaArchitectures(options.cudaArchitectures), ", sm_");
   }
 

@@ -18,7 +18,8 @@ namespace trainc {
 namespace {
 
 constexpr const char *learning_rate_name = "learning_rate", *clip_norm_name = "clip_norm",
-                     *clip_value_name = "clip_value", *loss_scale_name = "loss_scale";
+                     *clip_value_name = "clip_value", *loss_scale_name = "loss_scale",
+                     *step_name = "step", *skipped_name = "skipped_steps";
 
 memory_use use_of(const program &program, const instance_options &options) {
   return options.forward_only || !program.forward_backward ? memory_use::forward
@@ -93,6 +94,10 @@ void library_instance::check_trains(const char *what) const {
 }
 
 void library_instance::check_set(bool with_labels) const {
+  if (!has_parameters_)
+    throw failure(exit_usage,
+                  "parameters: none were written, and a minimal library has no file of "
+                  "them\n  try: write_all of the parameters first; or no_files, for zeros");
   std::string missing;
   for (size_t i = 0; i < inputs_.size(); ++i)
     if (!is_set_[i] && (with_labels || !inputs_[i]->is_label))
@@ -247,7 +252,8 @@ double *library_instance::setting(std::string_view name) {
 
 static std::string unknown_setting(const program &program, std::string_view name) {
   std::string known = std::string(learning_rate_name) + ", " + clip_norm_name + ", " +
-                      clip_value_name + (program.loss_scale_offset >= 0 ? ", loss_scale" : "");
+                      clip_value_name + ", " + step_name + ", " + skipped_name +
+                      (program.loss_scale_offset >= 0 ? ", loss_scale" : "");
   for (int64_t i = 0; i < program.hyperparameter_count; ++i)
     known += std::string(", ") + program.hyperparameters[i].name;
   return "setting '" + std::string(name) + "': is not among " + known + "\n  try: one of these";
@@ -258,6 +264,16 @@ void library_instance::set(std::string_view name, double value) {
     throw failure(exit_usage, format_text("setting '%s': is %g\n  try: %s",
                                           std::string(name).c_str(), value, wanted));
   };
+  if (name == step_name ||
+      name == skipped_name) { // what a caller who keeps the state keeps besides
+    if (!(value >= 0 && value <= 1e15 && value == std::floor(value)))
+      refuse("a whole number from 0 on");
+    if (name == skipped_name ? value > static_cast<double>(position_.step)
+                             : value < static_cast<double>(position_.skipped_steps))
+      refuse("step first, and no more skipped_steps than steps");
+    (name == step_name ? position_.step : position_.skipped_steps) = static_cast<int64_t>(value);
+    return;
+  }
   if (double *own = setting(name)) {
     const bool may_be_infinite = own == &clip_norm_ || own == &clip_value_;
     const bool is_scale = own == &position_.scale.factor;
@@ -294,6 +310,8 @@ double library_instance::value_of(int64_t hyperparameter) const {
 }
 
 double library_instance::get(std::string_view name) const {
+  if (name == step_name || name == skipped_name)
+    return static_cast<double>(name == step_name ? position_.step : position_.skipped_steps);
   if (const double *own = const_cast<library_instance *>(this)->setting(name))
     return *own;
   for (int64_t i = 0; i < program_.hyperparameter_count; ++i)

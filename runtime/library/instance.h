@@ -124,6 +124,7 @@ private:
   device target_;
   int threads_ = 0;
   std::vector<tensor_view> tensors_[library_kinds];
+  bool has_parameters_ = true;
   const char *gradients_at_start_ = nullptr; // which the views of gradients have
   std::vector<const input_place *> inputs_;
   std::vector<bool> is_set_; // of the inputs, or bound

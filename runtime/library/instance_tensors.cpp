@@ -124,6 +124,7 @@ char *library_instance::bind(library_kind kind, const tensor_view &tensor) {
 void library_instance::note_set(library_kind kind, const tensor_view &tensor) {
   if (kind == library_kind::input)
     is_set_[static_cast<size_t>(&tensor - tensors(kind).data())] = true;
+  has_parameters_ |= kind == library_kind::parameter;
 }
 
 void library_instance::write(library_kind kind, const tensor_view &tensor, const void *from) {

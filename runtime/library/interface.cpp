@@ -158,6 +158,7 @@ int64_t trainc_model_memory_bytes(const trainc_model_options *options) {
   try {
     const instance_options asked = options_of(options);
     const kept_gpu kept;
+    const own_team team(0);
     return asked.micro_batches < 1 ? -1 : library_instance::memory_bytes(trainer_program, asked);
   } catch (...) {
     return -1;

@@ -160,7 +160,8 @@ TRAINC_MODEL_API int trainc_model_metric(trainc_model *instance, const char *nam
 
 /* Settings of the update: "learning_rate" (at first 0.001), "clip_norm" and "clip_value" (0: no
  * clipping), the optimizer's hyperparameters by the names that `trainer train --help` has, with
- * underscores: "weight_decay", "learning_rate_of_GROUP"; "loss_scale" of a library for fp16. */
+ * underscores: "weight_decay", "learning_rate_of_GROUP"; "loss_scale" of a library for fp16;
+ * "step" and "skipped_steps", which go with the optimizer's state where the caller keeps that. */
 TRAINC_MODEL_API int trainc_model_set(trainc_model *instance, const char *name, double value);
 TRAINC_MODEL_API int trainc_model_get(trainc_model *instance, const char *name, double *value);
 

@@ -12,7 +12,8 @@ static void refuse(const char *what, const char *instead) {
                                 instead + "; or trainc --library");
 }
 
-void library_instance::load_initial_parameters() {} // zeros, until the caller writes them
+// The caller writes them.
+void library_instance::load_initial_parameters() { has_parameters_ = false; }
 void library_instance::load(const std::string &) { refuse("load", "write_all"); }
 void library_instance::save(const std::string &) { refuse("save", "read_all"); }
 void library_instance::save_state_dict(const std::string &) { refuse("save_state_dict", "read"); }

@@ -5,7 +5,7 @@
 //   caller LIBRARY NAME ACTION...
 //     create=THREADS,SEED,MICRO_BATCHES   data:INPUT=FILE.npy   set:SETTING=VALUE   from=BATCH
 //     values:KIND=FILE   steps=N   count=N   time=N   evaluate=N   save=FOLDER   load=PATH
-//     export=FILE   flat=FILE   expect=STATUS   refused=STATUS
+//     export=FILE   flat=FILE   expect=STATUS   refused=STATUS   restart=SEED
 //
 // Steps take batches of the files in their order and print the loss and the gradient's norm of
 // each. After expect the next action has to fail with that status, whose message is printed;
@@ -189,6 +189,34 @@ static void create(const char *text) {
   check(CALL(create)(&options, &model));
 }
 
+// Another instance takes what a caller without files keeps of one.
+static void restart(const char *seed) {
+  const char *const numbers[] = {"step", "skipped_steps"};
+  char *values[TRAINC_MODEL_STATES + 1] = {NULL};
+  int64_t bytes[TRAINC_MODEL_STATES + 1];
+  double kept[2];
+  for (int kind = TRAINC_MODEL_PARAMETERS; kind <= TRAINC_MODEL_STATES; ++kind) {
+    if (kind == TRAINC_MODEL_GRADIENTS)
+      continue;
+    bytes[kind] = CALL(bytes)(model, (trainc_model_kind)kind);
+    values[kind] = malloc((size_t)bytes[kind] + 1);
+    check(CALL(read_all)(model, (trainc_model_kind)kind, values[kind], bytes[kind]));
+  }
+  for (int i = 0; i < 2; ++i)
+    check(CALL(get)(model, numbers[i], &kept[i]));
+  CALL(destroy)(model);
+  char text[64];
+  snprintf(text, sizeof text, "1,%s,%ld", seed, micro_batches);
+  create(text);
+  for (int kind = TRAINC_MODEL_PARAMETERS; kind <= TRAINC_MODEL_STATES; ++kind)
+    if (values[kind]) {
+      check(CALL(write_all)(model, (trainc_model_kind)kind, values[kind], bytes[kind]));
+      free(values[kind]);
+    }
+  for (int i = 0; i < 2; ++i)
+    check(CALL(set)(model, numbers[i], kept[i]));
+}
+
 static void act(char *action) {
   char *value = strpbrk(action, "=:") + 1;
   const char sign = value[-1];
@@ -229,6 +257,8 @@ static void act(char *action) {
     check(CALL(load)(model, value));
   else if (strcmp(action, "export") == 0)
     check(CALL(export)(model, value));
+  else if (strcmp(action, "restart") == 0)
+    restart(value);
   else if (strcmp(action, "flat") == 0)
     round_trip();
   else {
