@@ -19,7 +19,7 @@ struct chosen_device {
 // it sees; in a program that is not ours the one that is asked for. Made current.
 // Collective. Throws `failure` (exit_machine) where there is none, the driver is older
 // than the toolkit, ranks would share a device, or the device is of an architecture
-// that the trainer was not built for.
+// that the program was not built for; (exit_usage) where there is none of the number asked for.
 chosen_device choose_device(communicator &ranks, std::optional<int> asked = std::nullopt);
 
 } // namespace trainc

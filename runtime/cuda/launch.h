@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How emitted code starts a kernel: on the one compute stream of this process.
+// How emitted code starts a kernel: on the stream that the calling thread
+// works on (work_place.h).
 #pragma once
 
 #include "runtime/cuda/errors.h"

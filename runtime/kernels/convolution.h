@@ -30,8 +30,9 @@ struct convolution_shape {
 
 // What follows computes a convolution's result, the gradient of its input and that of its weight.
 // The tensors are given in the order of the functions' names, the one that is computed last, and
-// then memory of `scratch_bytes`, which a program plans as convolution_scratch_bytes says: any
-// number will do, but less of it is slower. The order of every sum follows from the sizes alone.
+// then memory of `scratch_bytes`, which a program plans as convolution_scratch_bytes says:
+// less of it is slower, and runtime/minimal needs at least a column of a group. The order of every
+// sum follows from the sizes alone.
 #define DECLARE_CONVOLUTION(name, T, To, first, second, computed)                                  \
   void name(const convolution_sizes &input, const convolution_sizes &weight,                       \
             const convolution_sizes &result, const space_numbers &strides,                         \

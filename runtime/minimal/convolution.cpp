@@ -120,7 +120,7 @@ void compute_convolution(computed what, const convolution_shape &shape, const fl
                                                           : shape.weight,
                        rank),
               0.0f);
-  if (part.rows() == 0)
+  if (part.rows() == 0 || part.points == 0)
     return;
   // The scratch has at least the weights' size: a column fits.
   part.width = std::clamp<int64_t>(
