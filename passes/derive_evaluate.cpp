@@ -123,10 +123,14 @@ private:
 
   static void addRandomKey(func::FuncOp model) {
     SmallVector<nn::RandomBitsOp> operations; // those with keys of their own keep them
-    for (nn::RandomBitsOp op : model.getBody().front().getOps<nn::RandomBitsOp>())
+    for (auto op : model.getBody().front().getOps<nn::RandomBitsOp>())
       if (!op.getKeys())
         operations.push_back(op);
-    if (operations.empty())
+    SmallVector<nn::AttentionOp> attentions;
+    for (auto op : model.getBody().front().getOps<nn::AttentionOp>())
+      if (op.getDropped() && !op.getKey())
+        attentions.push_back(op);
+    if (operations.empty() && attentions.empty())
       return;
     MLIRContext *context = model.getContext();
     unsigned index = model.getNumArguments();
@@ -139,6 +143,8 @@ private:
       op.getKeysMutable().assign(
           builder.broadcast(model.getArgument(index), {}, op.getType().getShape()));
     }
+    for (nn::AttentionOp op : attentions)
+      op.getMasksAndKeyMutable().append(model.getArgument(index));
   }
 };
 

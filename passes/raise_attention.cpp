@@ -7,9 +7,10 @@
 // what scales and masks the scores to the product of queries and keys, of which nobody else reads
 // anything. nn.attention then takes masks as they were before they were repeated for heads or
 // samples, and a mask that hides later keys as its `reach`, where none of them has a weight. Where
-// `keep` matches the node of a value that would be no more, the attention stays written out. Known
-// weakness: weights with dropout, capped scores and a softmax in another precision are left as they
-// are. A warning says so where that takes much memory.
+// `keep` matches the node of a value that would be no more, the attention stays written out. Of
+// weights with dropout there are two, that of training and that of inference. Known weakness:
+// capped scores and a softmax in another precision are left as they are. A warning says so where
+// that takes much memory.
 #include "dialects/names/node_name.h"
 #include "dialects/nn/attention.h"
 #include "dialects/nn/raised_pattern.h"
@@ -17,6 +18,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/attention/unraised.h"
+#include "passes/attention/written_dropout.h"
 #include "passes/attention/written_scores.h"
 #include "passes/kernels/value_views.h"
 #include "passes/options/checked_pass.h"
@@ -109,9 +111,10 @@ class WrittenAttention {
 public:
   bool read(nn::SoftmaxOp op) {
     softmax = op;
-    Value weights = op.getResult();
-    while (weights.hasOneUse() && isa<nn::ReshapeOp>(*weights.user_begin()))
-      weights = weights.user_begin()->getResult(0);
+    Value weights = throughReshapes(op.getResult());
+    dropout = writtenDropout(weights);
+    if (dropout)
+      weights = throughReshapes(dropout->result.getResult());
     mix = weights.hasOneUse() ? dyn_cast<nn::MatmulOp>(*weights.user_begin()) : nn::MatmulOp();
     auto found = mix && mix.getA() == weights && !mix.getTransposeA() ? writtenScores(op.getX())
                                                                       : std::nullopt;
@@ -125,7 +128,8 @@ public:
   /// Whether a value that raising removes is of a node with such a name.
   bool isNamed(const name_pattern &pattern) const {
     auto matches = [&](Operation *op) { return pattern.matches(nodeName(op->getLoc()).node); };
-    return matches(softmax) || llvm::any_of(scores.passed, matches);
+    return matches(softmax) || (dropout && matches(dropout->product)) ||
+           llvm::any_of(scores.passed, matches);
   }
 
   void raise() {
@@ -146,13 +150,27 @@ public:
     }
     auto op = at.create<nn::AttentionOp>(
         builder.location(), q, k, v, masks(builder), at.getF64FloatAttr(scale),
-        reach ? at.getI64IntegerAttr(*reach) : IntegerAttr(), softmax.getMaskedToZeroAttr());
-    Value result = builder.reshape(op.getResult(), mix.getResult().getType().getShape());
-    mix.getResult().replaceAllUsesWith(result);
+        reach ? at.getI64IntegerAttr(*reach) : IntegerAttr(), softmax.getMaskedToZeroAttr(),
+        /*stream=*/IntegerAttr(), /*dropped=*/IntegerAttr());
+    Value result = op.getResult();
+    if (dropout) {
+      auto dropping = cast<nn::AttentionOp>(at.clone(*op));
+      dropping.setStream(dropout->stream);
+      dropping.setDropped(dropout->dropped);
+      result = builder.create<nn::TrainingFormOp>(dropping.getResult(), result);
+    }
+    mix.getResult().replaceAllUsesWith(
+        builder.reshape(result, mix.getResult().getType().getShape()));
     mix.erase();
   }
 
 private:
+  static Value throughReshapes(Value value) {
+    while (value.hasOneUse() && isa<nn::ReshapeOp>(*value.user_begin()))
+      value = value.user_begin()->getResult(0);
+    return value;
+  }
+
   /// Rows of `matrices` that are one head's after the other.
   static int64_t rowsOf(Value matrices) { return tensorType(matrices).getShape().end()[-2]; }
 
@@ -239,7 +257,8 @@ private:
   }
 
   nn::SoftmaxOp softmax;
-  nn::MatmulOp mix; // of values
+  nn::MatmulOp mix;                      // of values
+  std::optional<WrittenDropout> dropout; // of the weights
   WrittenScores scores;
   std::optional<int64_t> reach;
   Shape batch;

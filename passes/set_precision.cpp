@@ -104,15 +104,13 @@ void round(nn::AttentionOp attention, Type narrow) {
   if (attention.getQ().getType().getElementType() != at.getF32Type())
     return;
   nn::Builder builder(at, attention.getLoc());
-  Value q = rounded(builder, attention.getQ(), narrow),
-        k = rounded(builder, attention.getK(), narrow),
-        v = rounded(builder, attention.getV(), narrow);
-  auto of = at.create<nn::AttentionOp>(attention.getLoc(), q, k, v, attention.getMasks(),
-                                       attention.getScaleAttr(), attention.getReachAttr(),
-                                       attention.getMaskedToZeroAttr());
-  Value results[] = {builder.cast(of.getResult(), at.getF32Type()), of.getLogSum()};
-  attention->replaceAllUsesWith(ValueRange(results));
-  attention.erase();
+  for (unsigned i : {0, 1, 2}) // queries, keys, values
+    attention->setOperand(i, rounded(builder, attention->getOperand(i), narrow));
+  TypedValue<RankedTensorType> result = attention.getResult();
+  result.setType(result.getType().clone(narrow));
+  at.setInsertionPointAfter(attention);
+  Value wide = builder.cast(result, at.getF32Type());
+  result.replaceAllUsesExcept(wide, wide.getDefiningOp());
 }
 
 struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {

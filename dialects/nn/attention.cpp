@@ -28,6 +28,10 @@ double AttentionSizes::visiblePairs() const {
   return pairs * static_cast<double>(heads());
 }
 
+double AttentionSizes::flopsOfDropout() const {
+  return dropped > 0 ? RandomBitsOp::flopsPerElement() + 2 : 0; // compared, multiplied
+}
+
 int64_t AttentionStep::lay(Value tensor, BatchedMatrices::Use use, bool ofKeys) {
   ArrayRef<int64_t> shape = tensorType(tensor).getShape().take_back(2);
   matrices.push_back({tensor, shape[0], shape[1], use, ofKeys ? sizes.sharing : 1, {}});
@@ -56,6 +60,15 @@ void AttentionStep::readsMask(Value mask) {
   inputs.push_back({mask, masks.back()});
 }
 
+void AttentionStep::readsRest(ValueRange masksAndKey) {
+  for (Value mask : masksOf(masksAndKey))
+    readsMask(mask);
+  if (Value key = keyOf(masksAndKey))
+    readsWhole(key);
+  else if (sizes.dropped > 0)
+    internalError(op, "draws random numbers without a key");
+}
+
 void AttentionStep::writesMask(Value gradient) {
   maskGradients.push_back(layMask(gradient));
   results.push_back({gradient});
@@ -77,7 +90,9 @@ ArrayAttr AttentionStep::numbers(const StridedBatch &batch, double scale, ArrayR
       attributes.getDenseI64ArrayAttr({sizes.queries, sizes.keys, sizes.size, sizes.valueSize,
                                        sizes.sharing, sizes.reach,
                                        static_cast<int64_t>(masks.size())}),
-      attributes.getDenseI64ArrayAttr(batch.batch), attributes.getF64FloatAttr(scale)};
+      attributes.getDenseI64ArrayAttr(batch.batch),
+      attributes.getDenseI64ArrayAttr({sizes.stream, sizes.dropped}),
+      attributes.getF64FloatAttr(scale)};
   for (bool flag : flags)
     numbers.push_back(attributes.getBoolAttr(flag));
   auto add = [&](ArrayRef<int64_t> places, bool areWhole) {

@@ -15,8 +15,9 @@ constexpr size_t kMostMasks = 2;
 struct AttentionSizes {
   llvm::SmallVector<int64_t> batch; // the last are the heads
   int64_t queries, keys, size, valueSize;
-  int64_t sharing; // heads of queries for one of keys
-  int64_t reach;   // query i sees keys up to i + reach
+  int64_t sharing;                 // heads of queries for one of keys
+  int64_t reach;                   // query i sees keys up to i + reach
+  int64_t stream = 0, dropped = 0; // of its dropout; none where `dropped` is 0
 
   template <typename Op> explicit AttentionSizes(Op op) {
     llvm::ArrayRef<int64_t> q = op.getQ().getType().getShape(), k = op.getK().getType().getShape();
@@ -27,6 +28,10 @@ struct AttentionSizes {
     valueSize = op.getV().getType().getShape().back();
     sharing = batch.back() / k[k.size() - 3];
     reach = op.getReach() ? static_cast<int64_t>(*op.getReach()) : keys;
+    if (op.getDropped()) {
+      stream = static_cast<int64_t>(*op.getStream());
+      dropped = static_cast<int64_t>(*op.getDropped());
+    }
   }
 
   int64_t heads() const { return mlir::computeProduct(batch); }
@@ -35,6 +40,8 @@ struct AttentionSizes {
   int64_t visible(int64_t query) const;
   /// Of all heads and queries.
   double visiblePairs() const;
+  /// What the dropout costs for each of them.
+  double flopsOfDropout() const;
 };
 
 /// Collects the step of an attention: what it reads and writes, in the order of the runtime's
@@ -50,7 +57,8 @@ public:
   /// A contiguous tensor.
   void readsWhole(mlir::Value tensor);
   void writesWhole(mlir::Value tensor);
-  void readsMask(mlir::Value mask);
+  /// Masks, then a key.
+  void readsRest(mlir::ValueRange masksAndKey);
   void writesMask(mlir::Value gradient);
 
   /// Builds the step. `roles` name the results.
@@ -64,6 +72,7 @@ private:
     mlir::Value value;
     int64_t laid = -1;
   };
+  void readsMask(mlir::Value mask);
   int64_t lay(mlir::Value tensor, BatchedMatrices::Use use, bool ofKeys);
   int64_t layMask(mlir::Value tensor);
   int64_t gradientScratchBytes(const StridedBatch &laid) const;

@@ -58,6 +58,15 @@ inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
 
+/// Of what attention reads beside its matrices, masks and then maybe a key (ops/attention.td).
+inline mlir::Value keyOf(mlir::ValueRange masksAndKey) {
+  bool has = !masksAndKey.empty() && tensorType(masksAndKey.back()).getRank() == 0;
+  return has ? masksAndKey.back() : mlir::Value();
+}
+inline mlir::ValueRange masksOf(mlir::ValueRange masksAndKey) {
+  return masksAndKey.drop_back(keyOf(masksAndKey) ? 1 : 0);
+}
+
 } // namespace trainc::nn
 
 #include "dialects/nn/interfaces.h.inc"

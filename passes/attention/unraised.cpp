@@ -97,7 +97,7 @@ std::string whyWrittenOut(nn::SoftmaxOp softmax) {
   if (!way || !leadsToScores(softmax.getX()))
     return "";
   if (way->hasDropout)
-    return "its weights have dropout";
+    return "its weights have a dropout that is written by hand";
   if (way->change)
     return "its weights go through " + mnemonicOf(way->change);
   return softmax.getResult().hasOneUse() ? whyNotScores(softmax.getX())

@@ -20,8 +20,9 @@ template <typename P, typename S> struct running_softmax {
 
 // Weights of `columns` keys from `key` on for `rows` queries from `query` on.
 template <typename T, typename P, typename S>
-void weigh(const attention_sizes &sizes, const tile_masks<S> &masks, int64_t query, int64_t rows,
-           int64_t key, int64_t columns, const running_softmax<P, S> &state) {
+void weigh(const attention_sizes &sizes, const tile_masks<S> &masks, const tile_dropout<S> &dropout,
+           int64_t query, int64_t rows, int64_t key, int64_t columns,
+           const running_softmax<P, S> &state) {
   const int64_t reach = sizes.reach, leading = whole_lanes(columns);
   vectorised<S>([=]() INLINED {
     for (int64_t i = 0; i < rows; ++i) {
@@ -40,11 +41,20 @@ void weigh(const attention_sizes &sizes, const tile_masks<S> &masks, int64_t que
       const S largest = max_lanes(partial);
       const S base = largest == hidden_score<S> ? S(0) : largest; // exp(-infinity - 0) = 0
       set_lanes(partial, lanes, S(0));
-      in_lanes(int64_t(0), whole_lanes(seen), [&](int64_t j, int lane) ALWAYS_INLINED {
-        const S weight = exp(scores[j] - base);
-        partial[lane] += weight;
-        store_read<T>(weight, weights[j]);
-      });
+      const auto weigh_each = [&](auto kept) ALWAYS_INLINED {
+        in_lanes(int64_t(0), whole_lanes(seen), [&](int64_t j, int lane) ALWAYS_INLINED {
+          const S weight = exp(scores[j] - base);
+          partial[lane] += weight;
+          store_read<T>(kept(weight, j), weights[j]);
+        });
+      };
+      if (dropout.dropped > 0) {
+        S factors[tile_keys];
+        dropout.find_factors(i, seen, factors);
+        weigh_each([&](S weight, int64_t j) ALWAYS_INLINED { return weight * factors[j]; });
+      } else {
+        weigh_each([](S weight, int64_t) ALWAYS_INLINED { return weight; });
+      }
       for (int64_t j = seen; j < columns; ++j)
         weights[j] = P(0);
       const S factor = key > 0 ? exp(state.largest[i] - base) : S(0); // nothing came before
@@ -117,7 +127,8 @@ void attend(const attention_shape &shape, bool masked_to_zero, const attention_t
     multiply_rows('N', 'T', rows, columns, sizes.size, factors.of_product, queries.data,
                   queries.leading, keys.data, keys.leading, S(0), state.scores,
                   whole_lanes(columns));
-    weigh<T>(sizes, masks_of(shape, tensors, head, query, key), query, rows, key, columns, state);
+    weigh<T>(sizes, masks_of(shape, tensors, head, query, key),
+             dropout_of(shape, tensors, head, query, key), query, rows, key, columns, state);
     const tile_matrix<P> values = load_tile(v, shape.v, key, columns, sizes.value_size, copy_v);
     multiply_rows('N', 'N', rows, sizes.value_size, columns, 1, state.weights, whole_lanes(columns),
                   values.data, values.leading, S(key == 0 ? 0 : 1), state.result, sizes.value_size);

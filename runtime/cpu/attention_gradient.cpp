@@ -68,7 +68,7 @@ template <typename P, typename S> struct gradient_tile {
 template <typename T, typename P, typename S>
 void differentiate_weights(const attention_sizes &sizes, const tile_masks<S> &masks, int64_t query,
                            int64_t rows, int64_t key, int64_t columns,
-                           const gradient_tile<P, S> &tile) {
+                           const tile_dropout<S> &dropout, const gradient_tile<P, S> &tile) {
   const int64_t reach = sizes.reach, leading = whole_lanes(columns);
   vectorised<S>([=]() INLINED {
     for (int64_t i = 0; i < rows; ++i) {
@@ -81,11 +81,20 @@ void differentiate_weights(const attention_sizes &sizes, const tile_masks<S> &ma
       hide_rest(scores, seen);
       const S log_sum = tile.log_sum[i], mean = tile.mean[i], factor = tile.factor,
               inverse = tile.inverse[i];
+      const auto differentiate_each = [&](auto kept) ALWAYS_INLINED {
 #pragma omp simd
-      for (int64_t j = 0; j < whole_lanes(seen); ++j) {
-        const S weight = exp(scores[j] - log_sum) * inverse;
-        store_read<T>(weight, weights[j]);
-        slopes[j] = weight * (slopes[j] - mean);
+        for (int64_t j = 0; j < whole_lanes(seen); ++j) {
+          const S weight = exp(scores[j] - log_sum) * inverse;
+          store_read<T>(kept(weight, j), weights[j]);
+          slopes[j] = weight * (kept(slopes[j], j) - mean);
+        }
+      };
+      if (dropout.dropped > 0) {
+        S factors[tile_keys];
+        dropout.find_factors(i, seen, factors);
+        differentiate_each([&](S number, int64_t j) ALWAYS_INLINED { return number * factors[j]; });
+      } else {
+        differentiate_each([](S number, int64_t) ALWAYS_INLINED { return number; });
       }
       if (tile.dmask != nullptr) {
         S *dmask = tile.dmask + i * tile.dmask_leading;
@@ -309,7 +318,7 @@ private:
       tile.dmask = dmask_ + head_offset(shape_.batch, shape_.masks.of[sizes_.masks], head) +
                    query * sizes_.keys + key;
     differentiate_weights<T>(sizes_, masks_of(shape_, tensors_, head, query, key), query, rows, key,
-                             columns, tile);
+                             columns, dropout_of(shape_, tensors_, head, query, key), tile);
     multiply_rows('T', 'N', columns, sizes_.value_size, rows, 1, weights_, leading, dresult.data,
                   dresult.leading, S(1), dv_, sizes_.value_size);
     multiply_rows('T', 'N', columns, sizes_.size, rows, factors_.of_product, score_slopes_, leading,

@@ -12,6 +12,7 @@
 #include "runtime/kernels/attention_gradient.h"
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/matrix_storage.h"
+#include "runtime/kernels/random.h"
 
 #include <algorithm>
 
@@ -145,6 +146,36 @@ tile_masks<attention_sum<T>> masks_of(const attention_shape &shape,
     masks.column_stride[i] = layout.column_stride;
   }
   return masks;
+}
+
+// ---- dropout
+
+// What a tile of one head multiplies weights by.
+template <typename S> struct tile_dropout {
+  int64_t key, stream, first, keys; // the number of the tile's first element, and of a row's
+  int32_t dropped;                  // 0 where nothing is
+  S kept;
+
+  // Of a row's first `count` elements, and what is left of a vector.
+  TRAINC_INLINE void find_factors(int64_t row, int64_t count, S *factors) const {
+    const int64_t begin = first + row * keys;
+#pragma omp simd
+    for (int64_t j = 0; j < whole_lanes(count); ++j)
+      factors[j] = random_bits<dropout_bits>(key, stream, begin + j) < dropped ? S(0) : kept;
+  }
+};
+
+template <typename T>
+tile_dropout<attention_sum<T>> dropout_of(const attention_shape &shape,
+                                          const attention_tensors<T> &tensors, int64_t head,
+                                          int64_t query, int64_t key) {
+  const attention_dropout &of = shape.dropout;
+  return {tensors.key == nullptr ? 0 : *tensors.key,
+          of.stream,
+          (head * shape.sizes.queries + query) * shape.sizes.keys + key,
+          shape.sizes.keys,
+          static_cast<int32_t>(of.dropped),
+          static_cast<attention_sum<T>>(dropout_factor(of.dropped))};
 }
 
 // What products of T read: `P`, which is T or what sums are. Calls work(P()).

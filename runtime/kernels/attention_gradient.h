@@ -29,12 +29,13 @@ void compute_attention_gradient(const attention_shape &shape,
                                 const attention_tensors<T> &tensors,
                                 const attention_gradients<T> &gradients);
 
-// `others` are masks, dq, dk, dv, dmask where it is wanted, and the scratch.
+// `others` are masks, the key of a dropout, dq, dk, dv, dmask where it is wanted, and the scratch.
 template <typename T, typename... Others>
-void attention_gradient(const attention_sizes &sizes, const attention_batch &batch, double scale,
-                        const matrix_layout &q, const matrix_layout &k, const matrix_layout &v,
-                        const matrix_layout &result, const matrix_layout &dresult,
-                        const matrix_layout &dq, const matrix_layout &dk, const matrix_layout &dv,
+void attention_gradient(const attention_sizes &sizes, const attention_batch &batch,
+                        const attention_dropout &dropout, double scale, const matrix_layout &q,
+                        const matrix_layout &k, const matrix_layout &v, const matrix_layout &result,
+                        const matrix_layout &dresult, const matrix_layout &dq,
+                        const matrix_layout &dk, const matrix_layout &dv,
                         const attention_masks &masks, const T *of_q, const T *of_k, const T *of_v,
                         const T *of_result, const attention_sum<T> *of_log_sum, const T *of_dresult,
                         Others... others) {
@@ -42,17 +43,16 @@ void attention_gradient(const attention_sizes &sizes, const attention_batch &bat
   const pointer_list<Others...> rest(others...);
   constexpr int64_t count = sizeof...(Others);
   attention_tensors<T> tensors = {
-      of_q, of_k, of_v, {}, const_cast<T *>(of_result), const_cast<sum *>(of_log_sum)};
-  for (int64_t i = 0; i < sizes.masks; ++i)
-    tensors.masks[i] = static_cast<const sum *>(rest.of[i]);
+      of_q, of_k, of_v, {}, const_cast<T *>(of_result), const_cast<sum *>(of_log_sum), nullptr};
+  const int64_t first = take_masks_and_key(rest.of, sizes, dropout, tensors);
   attention_gradients<T> gradients = {of_dresult, nullptr, nullptr, nullptr, nullptr, nullptr};
-  gradients.dq = static_cast<T *>(rest.of[sizes.masks]);
-  gradients.dk = static_cast<T *>(rest.of[sizes.masks + 1]);
-  gradients.dv = static_cast<T *>(rest.of[sizes.masks + 2]);
-  if (count == sizes.masks + 5)
-    gradients.dmask = static_cast<sum *>(rest.of[sizes.masks + 3]);
+  gradients.dq = static_cast<T *>(rest.of[first]);
+  gradients.dk = static_cast<T *>(rest.of[first + 1]);
+  gradients.dv = static_cast<T *>(rest.of[first + 2]);
+  if (count == first + 5)
+    gradients.dmask = static_cast<sum *>(rest.of[first + 3]);
   gradients.scratch = static_cast<char *>(rest.of[count - 1]);
-  compute_attention_gradient<T>({sizes, batch, scale, q, k, v, result, masks},
+  compute_attention_gradient<T>({sizes, batch, dropout, scale, q, k, v, result, masks},
                                 {dresult, dq, dk, dv}, tensors, gradients);
 }
 

@@ -19,6 +19,9 @@ struct philox_words {
 
 TRAINC_INLINE philox_words philox(uint64_t key, philox_words x) {
   uint32_t low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
+#ifndef __CUDACC__
+#pragma GCC unroll 10 // so that a loop over elements can be vectorised
+#endif
   for (int round = 0; round < 10; ++round) {
     const uint64_t p = uint64_t{0xD2511F53u} * x.a, q = uint64_t{0xCD9E8D57u} * x.c;
     x = {static_cast<uint32_t>(q >> 32) ^ x.b ^ low, static_cast<uint32_t>(q),
@@ -48,6 +51,15 @@ template <int bits> TRAINC_INLINE auto random_bits(int64_t key, int64_t stream, 
     return static_cast<int32_t>(static_cast<uint32_t>(word >> 32) >> (32 - bits));
   else
     return static_cast<int64_t>(word >> (64 - bits));
+}
+
+// Dropout: an element is dropped where its number of [0, 2^dropout_bits) is less than `dropped`.
+constexpr int dropout_bits = 30;
+
+// What the others are multiplied by, so that the mean stays.
+TRAINC_INLINE constexpr double dropout_factor(int64_t dropped) {
+  constexpr int64_t all = int64_t{1} << dropout_bits;
+  return dropped < all ? static_cast<double>(all) / static_cast<double>(all - dropped) : 0;
 }
 
 } // namespace trainc

@@ -104,6 +104,26 @@ func.func @attention_c5(%a0: tensor<2x5x4xf32>, %a1: tensor<2x5x4xf32>, %a2: ten
 
 // -----
 
+// attention-c6
+func.func @key_alone(%a0: tensor<2x5x4xf32>, %a1: tensor<2x5x4xf32>, %a2: tensor<2x5x4xf32>, %a3: tensor<i64>) {
+  // expected-error@+2 {{a dropout has a stream}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y, %s = nn.attention %a0, %a1, %a2, %a3 {scale = 1.0 : f64} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<i64>) -> (tensor<2x5x4xf32>, tensor<2x5xf32>)
+  return
+}
+
+// -----
+
+// attention-c6
+func.func @more_than_all(%a0: tensor<2x5x4xf32>, %a1: tensor<2x5x4xf32>, %a2: tensor<2x5x4xf32>) {
+  // expected-error@+2 {{`dropped` of 1 to 1073741824}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y, %s = nn.attention %a0, %a1, %a2 {scale = 1.0 : f64, stream = 1 : i64, dropped = 1073741825 : i64} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> (tensor<2x5x4xf32>, tensor<2x5xf32>)
+  return
+}
+
+// -----
+
 // GRADIENT
 // CHECK-LABEL: func.func @forward_backward
 // CHECK: %[[Y:.*]]:2 = nn.attention %arg0, %arg1, %arg2, %arg3 {reach = 0 : i64, scale = 5.000000e-01 : f64}
@@ -291,4 +311,18 @@ func.func @numbers_windows(%q: tensor<2x3x2x3x2xf64>, %k: tensor<2x3x2x3x2xf64>,
 func.func @numbers_tiles(%q: tensor<1x1x130x1xf64>, %k: tensor<1x1x260x1xf64>, %v: tensor<1x1x260x1xf64>) -> tensor<1x1x130x1xf64> {
   %y, %s = nn.attention %q, %k, %v {scale = 0.4 : f64, reach = 129 : i64} : (tensor<1x1x130x1xf64>, tensor<1x1x260x1xf64>, tensor<1x1x260x1xf64>) -> (tensor<1x1x130x1xf64>, tensor<1x1x130xf64>)
   return %y : tensor<1x1x130x1xf64>
+}
+
+// -----
+
+// Dropout of 0.3: with the numbers of stream 12 under the key 77.
+// NUMBERS
+func.func @numbers_dropout(%q: tensor<1x2x3x3xf64>, %k: tensor<1x1x5x3xf64>, %v: tensor<1x1x5x2xf64>) -> tensor<1x2x3x2xf64> attributes {
+    check.inputs = [dense<[[[[-0.994, -0.632, 0.723], [0.197, -0.974, -0.16], [-0.05, -0.817, 0.563]], [[-0.927, -0.261, 0.04], [-0.166, 0.208, 0.571], [1.095, -0.518, 0.357]]]]> : tensor<1x2x3x3xf64>,
+                    dense<[[[[0.471, -0.497, -1.196], [1.136, -0.484, -0.446], [0.94, 0.204, -0.069], [0.656, -1.127, 0.497], [-0.302, -0.982, 0.385]]]]> : tensor<1x1x5x3xf64>,
+                    dense<[[[[1.036, -0.703], [0.312, -0.484], [0.58, 0.533], [-0.675, 0.792], [0.378, 0.439]]]]> : tensor<1x1x5x2xf64>],
+    check.results = [dense<[[[[0.9272633537309247, -0.3186146626211013], [-0.017455647781510097, 0.3040650271188522], [0.08233054491517075, 0.4590720491092087]], [[0.8274105816997117, -0.1542427622530968], [0.1353961772318179, -0.04727652860088255], [0.34821556466438786, 0.2094547425494604]]]]> : tensor<1x2x3x2xf64>]} {
+  %key = nn.constant dense<77> : tensor<i64>
+  %y, %s = nn.attention %q, %k, %v, %key {scale = 0.4 : f64, reach = 2 : i64, stream = 12 : i64, dropped = 322122547 : i64} : (tensor<1x2x3x3xf64>, tensor<1x1x5x3xf64>, tensor<1x1x5x2xf64>, tensor<i64>) -> (tensor<1x2x3x2xf64>, tensor<1x2x3xf64>)
+  return %y : tensor<1x2x3x2xf64>
 }

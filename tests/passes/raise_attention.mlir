@@ -190,3 +190,37 @@ func.func @read_elsewhere(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tens
   %5 = nn.matmul %4, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return %2, %1, %5, %3 : tensor<2x3x4xf32>, tensor<2x3x3xf32>, tensor<2x3x4xf32>, tensor<2x3x3xf32>
 }
+
+// -----
+
+// Dropout of the weights: one attention for training, one for inference. Another factor than that of
+// what is kept is another model.
+// CHECK-LABEL: func.func @dropout
+// CHECK: %[[IN:.*]]:2 = nn.attention %arg0, %arg1, %arg2 {reach = 0 : i64, scale = 1.000000e+00 : f64}
+// CHECK: %[[TRAINS:.*]]:2 = nn.attention %arg0, %arg1, %arg2 {dropped = 268435456 : i64, reach = 0 : i64, scale = 1.000000e+00 : f64, stream = 6 : i64}
+// CHECK: nn.training_form %[[TRAINS]]#0, %[[IN]]#0
+// CHECK: nn.softmax
+func.func @dropout(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x3x4xf32>) {
+  %infinite = nn.constant dense<[[[0.0, 0xFF800000, 0xFF800000], [0.0, 0.0, 0xFF800000], [0.0, 0.0, 0.0]]]> : tensor<1x3x3xf32>
+  %mask = nn.broadcast %infinite {dimensions = array<i64: 0, 1, 2>} : (tensor<1x3x3xf32>) -> tensor<2x3x3xf32>
+  %quarter = nn.constant dense<268435456> : tensor<2x3x3xi64>
+  %factor = nn.constant dense<1.33333333> : tensor<2x3x3xf32>
+  %two = nn.constant dense<2.0> : tensor<2x3x3xf32>
+  %zero = nn.constant dense<0.0> : tensor<2x3x3xf32>
+  %r = nn.random_bits {bits = 30 : i64, stream = 6 : i64} : () -> tensor<2x3x3xi64>
+  %keep = nn.greater_or_equal %r, %quarter : (tensor<2x3x3xi64>, tensor<2x3x3xi64>) -> tensor<2x3x3xi1>
+  %0 = nn.matmul %q, %k {transpose_b} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %1 = nn.add %0, %mask : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %2 = nn.softmax %1 : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %3 = nn.select %keep, %factor, %zero : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %4 = nn.mul %2, %3 : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %5 = nn.training_form %4, %2 : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %6 = nn.matmul %5, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %7 = nn.matmul %k, %q {transpose_b} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %8 = nn.softmax %7 : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %9 = nn.select %keep, %two, %zero : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %10 = nn.mul %8, %9 : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %11 = nn.training_form %10, %8 : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %12 = nn.matmul %11, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %6, %12 : tensor<2x3x4xf32>, tensor<2x3x4xf32>
+}

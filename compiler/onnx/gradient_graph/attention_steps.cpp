@@ -6,6 +6,7 @@
 #include "compiler/onnx/gradient_graph/attention_steps.h"
 #include "compiler/onnx/gradient_graph/backward_pass.h"
 #include "dialects/nn/attention.h"
+#include "dialects/nn/dropout.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
 
@@ -21,14 +22,16 @@ public:
         sum(nn::tensorType(op.getLogSum()).getElementType()) {}
 
   void run() {
-    for (Value operand : op->getOperands()) // a gradient is that of this attention alone
-      leaves.push_back(b.create<nn::DetachOp>(operand));
+    for (Value operand : {op.getQ(), op.getK(), op.getV()})
+      addLeaf(operand);
+    for (Value mask : op.getMasks())
+      addLeaf(mask);
     Operation *before = leaves.back().getDefiningOp();
     scaled = b.scale(b.matmul(wide(0), ofEachHead(wide(1)), false, true),
                      op.getScale().convertToDouble());
     Value weights =
         b.create<nn::SoftmaxOp>(hidden(masked(scaled)), static_cast<bool>(op.getMaskedToZero()));
-    result = b.cast(b.matmul(weights, ofEachHead(wide(2))),
+    result = b.cast(b.matmul(dropped(weights), ofEachHead(wide(2))),
                     nn::tensorType(op.getResult()).getElementType());
     for (Operation *each = before->getNextNode(); each != op; each = each->getNextNode())
       operations.push_back(each);
@@ -39,6 +42,9 @@ public:
   }
 
 private:
+  /// A gradient is that of this attention alone.
+  void addLeaf(Value operand) { leaves.push_back(b.create<nn::DetachOp>(operand)); }
+
   Value wide(size_t operand) { return b.cast(leaves[operand], sum); }
 
   /// Matrices of keys or values, repeated for the heads of queries that share them.
@@ -72,6 +78,19 @@ private:
     Value isSeen = b.broadcastTo(b.create<nn::LessOrEqualOp>(key, last), sizes.scores());
     return b.select(isSeen, scores,
                     b.constant(-std::numeric_limits<double>::infinity(), scores.getType()));
+  }
+
+  Value dropped(Value weights) {
+    if (sizes.dropped == 0)
+      return weights;
+    auto type = RankedTensorType::get(sizes.scores(), at.getI64Type());
+    Value keys = op.getKey() ? b.broadcast(op.getKey(), {}, type.getShape()) : Value();
+    Value random = b.create<nn::RandomBitsOp>(type, keys, sizes.stream, int64_t(nn::kDropoutBits));
+    Value keep = b.create<nn::GreaterOrEqualOp>(
+        random, b.constant(static_cast<double>(sizes.dropped), type));
+    Value factor = b.constant(nn::dropoutFactor(sizes.dropped), weights.getType()),
+          zero = b.constant(0, weights.getType());
+    return b.mul(weights, b.select(keep, factor, zero));
   }
 
   void replaceGradient(nn::AttentionGradientOp gradient) {

@@ -4,6 +4,7 @@
 // 2021; Dao et al., "FlashAttention", 2022). raise-attention makes it of what models write out.
 #include "dialects/nn/attention.h"
 #include "dialects/nn/builder.h"
+#include "dialects/nn/dropout.h"
 #include <limits>
 
 using namespace mlir;
@@ -14,7 +15,8 @@ namespace {
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 LogicalResult checkOperands(std::optional<Location> location, RankedTensorType q,
-                            RankedTensorType k, RankedTensorType v, ValueRange masks) {
+                            RankedTensorType k, RankedTensorType v, ValueRange masksAndKey,
+                            std::optional<int64_t> stream, std::optional<int64_t> dropped) {
   auto has = [&](RankedTensorType type) {
     return type.getRank() == q.getRank() && type.getElementType() == q.getElementType() &&
            type.getNumElements() > 0;
@@ -40,9 +42,17 @@ LogicalResult checkOperands(std::optional<Location> location, RankedTensorType q
              return std::get<0>(sizes) == 1 || std::get<0>(sizes) == std::get<1>(sizes);
            });
   };
+  ValueRange masks = masksOf(masksAndKey);
   if (masks.size() > kMostMasks || !llvm::all_of(masks, fits)) // attention-c3
     return emitOptionalError(location, "there are at most ", kMostMasks,
                              " masks, which broadcast to ", RankedTensorType::get(scores, sum));
+  Value key = keyOf(masksAndKey);
+  bool fitsDropout = dropped ? *dropped >= 1 && *dropped <= kAllDropped : !key;
+  if (stream.has_value() != dropped.has_value() || !fitsDropout ||
+      (key && key.getType() !=
+                  RankedTensorType::get({}, IntegerType::get(q.getContext(), 64)))) // attention-c6
+    return emitOptionalError(location, "a dropout has a stream, `dropped` of 1 to ", kAllDropped,
+                             " and a number as its key");
   return success();
 }
 
@@ -82,8 +92,8 @@ public:
   template <typename Op>
   Scores(Op op, ArrayRef<Tensor> operands, ArrayRef<Tensor> addends)
       : sizes(op), scale(op.getScale().convertToDouble()), q(operands[0].reals()),
-        k(operands[1].reals()) {
-    for (const Tensor &mask : addends)
+        k(operands[1].reals()), randomKey(op.getKey() ? addends.back().integer(0) : 0) {
+    for (const Tensor &mask : addends.drop_back(op.getKey() ? 1 : 0))
       masks.push_back({mask.shape(), mask.reals()});
   }
 
@@ -103,9 +113,19 @@ public:
     return scores;
   }
 
+  /// What dropout multiplies a weight by.
+  double kept(int64_t head, int64_t query, int64_t key) const {
+    if (sizes.dropped == 0)
+      return 1;
+    int64_t element = (head * sizes.queries + query) * sizes.keys + key;
+    bool drops = random_bits<kDropoutBits>(randomKey, sizes.stream, element) < sizes.dropped;
+    return drops ? 0 : dropoutFactor(sizes.dropped);
+  }
+
   AttentionSizes sizes;
   double scale;
   std::vector<double> q, k; // elements
+  int64_t randomKey;
   SmallVector<std::pair<ArrayRef<int64_t>, std::vector<double>>> masks;
 };
 
@@ -116,7 +136,8 @@ public:
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                             Adaptor adaptor, SmallVectorImpl<Type> &types) {
   auto q = tensorType(adaptor.getQ()), v = tensorType(adaptor.getV());
-  if (failed(checkOperands(location, q, tensorType(adaptor.getK()), v, adaptor.getMasks())))
+  if (failed(checkOperands(location, q, tensorType(adaptor.getK()), v, adaptor.getMasksAndKey(),
+                           adaptor.getStream(), adaptor.getDropped())))
     return failure();
   types.append({resultOf(q, v), rowsOf(q)});
   return success();
@@ -142,8 +163,9 @@ LogicalResult AttentionOp::buildGradient(Builder &builder, ArrayRef<Value> resul
   OpBuilder &at = builder.op();
   auto op = at.create<AttentionGradientOp>(
       builder.location(), getQ(), getK(), getV(), getResult(), getLogSum(), resultGradients[0],
-      getMasks(), getScaleAttr(), getReachAttr(),
-      sizes.empty() ? DenseI64ArrayAttr() : at.getDenseI64ArrayAttr(sizes));
+      getMasksAndKey(), getScaleAttr(), getReachAttr(),
+      sizes.empty() ? DenseI64ArrayAttr() : at.getDenseI64ArrayAttr(sizes), getStreamAttr(),
+      getDroppedAttr());
   operandGradients.assign({op.getDq(), op.getDk(), op.getDv()});
   for (auto [i, mask] : llvm::enumerate(getMasks())) {
     operandGradients.emplace_back();
@@ -157,14 +179,15 @@ LogicalResult AttentionOp::buildGradient(Builder &builder, ArrayRef<Value> resul
     Value gradient = added.empty() ? op.getDmask() : builder.reduceSum(op.getDmask(), added);
     operandGradients.back() = builder.reshape(gradient, own);
   }
+  operandGradients.resize((*this)->getNumOperands());
   return success();
 }
 
 double AttentionOp::flops() {
   AttentionSizes sizes(*this);
   constexpr double perScore = 14; // as of nn.softmax
-  return sizes.visiblePairs() *
-         (2.0 * static_cast<double>(sizes.size + sizes.valueSize) + perScore);
+  return sizes.visiblePairs() * (2.0 * static_cast<double>(sizes.size + sizes.valueSize) +
+                                 perScore + sizes.flopsOfDropout());
 }
 
 /// Beside the gradient, views of the result alone are read: the gradient then reads it out of the
@@ -201,8 +224,7 @@ SmallVector<Replacement> AttentionOp::lowerToStep(StepBuilder &builder) {
   step.reads(getQ());
   step.reads(getK(), /*ofKeys=*/true);
   step.reads(getV(), /*ofKeys=*/true);
-  for (Value mask : getMasks())
-    step.readsMask(mask);
+  step.readsRest(getMasksAndKey());
   step.writes(getResult());
   step.writesWhole(getLogSum());
   return step.build("attention", getScale().convertToDouble(), flops(), {"", "log_sum"},
@@ -228,8 +250,8 @@ FailureOr<SmallVector<Tensor>> AttentionOp::interpretResults(ArrayRef<Tensor> op
       logSums[row] = largest + std::log(sum);
       for (int64_t key = 0; key < sizes.keys; ++key)
         for (int64_t d = 0; d < sizes.valueSize; ++d)
-          result[row * sizes.valueSize + d] +=
-              weights[key] / sum * v[(scores.ofKeys(head) + key) * sizes.valueSize + d];
+          result[row * sizes.valueSize + d] += weights[key] / sum * scores.kept(head, query, key) *
+                                               v[(scores.ofKeys(head) + key) * sizes.valueSize + d];
     }
   return SmallVector<Tensor>{Tensor::ofReals(getResult().getType(), result),
                              Tensor::ofReals(getLogSum().getType(), logSums)};
@@ -241,7 +263,8 @@ LogicalResult AttentionGradientOp::inferReturnTypes(MLIRContext *, std::optional
                                                     Adaptor adaptor, SmallVectorImpl<Type> &types) {
   auto q = tensorType(adaptor.getQ()), k = tensorType(adaptor.getK()),
        v = tensorType(adaptor.getV());
-  if (failed(checkOperands(location, q, k, v, adaptor.getMasks())))
+  if (failed(checkOperands(location, q, k, v, adaptor.getMasksAndKey(), adaptor.getStream(),
+                           adaptor.getDropped())))
     return failure();
   RankedTensorType result = resultOf(q, v);
   if (adaptor.getResult().getType() != result || adaptor.getDresult().getType() != result ||
@@ -268,8 +291,8 @@ LogicalResult AttentionGradientOp::inferReturnTypes(MLIRContext *, std::optional
 double AttentionGradientOp::flops() {
   AttentionSizes sizes(*this);
   constexpr double perScore = 16;
-  return sizes.visiblePairs() *
-         (static_cast<double>(6 * sizes.size + 4 * sizes.valueSize) + perScore);
+  return sizes.visiblePairs() * (static_cast<double>(6 * sizes.size + 4 * sizes.valueSize) +
+                                 perScore + sizes.flopsOfDropout());
 }
 
 SmallVector<Replacement> AttentionGradientOp::lowerToStep(StepBuilder &builder) {
@@ -280,8 +303,7 @@ SmallVector<Replacement> AttentionGradientOp::lowerToStep(StepBuilder &builder) 
   step.reads(getOperand(3));
   step.readsWhole(getLogSum());
   step.reads(getDresult());
-  for (Value mask : getMasks())
-    step.readsMask(mask);
+  step.readsRest(getMasksAndKey());
   step.writes(getDq());
   step.writes(getDk(), /*ofKeys=*/true);
   step.writes(getDv(), /*ofKeys=*/true);
@@ -311,10 +333,11 @@ FailureOr<SmallVector<Tensor>> AttentionGradientOp::interpretResults(ArrayRef<Te
         mean += dy[d] * result[at * sizes.valueSize + d];
       for (int64_t key = 0; key < sizes.keys; ++key) {
         int64_t of = scores.ofKeys(head) + key;
-        double weight = std::exp(row[key] - logSums[at]), slope = 0;
+        double weight = std::exp(row[key] - logSums[at]), kept = scores.kept(head, query, key),
+               slope = 0;
         for (int64_t d = 0; d < sizes.valueSize; ++d) {
-          slope += dy[d] * v[of * sizes.valueSize + d];
-          dv[of * sizes.valueSize + d] += weight * dy[d];
+          slope += kept * dy[d] * v[of * sizes.valueSize + d];
+          dv[of * sizes.valueSize + d] += weight * kept * dy[d];
         }
         double gradient = weight * (slope - mean);
         if (!dmask.empty())

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
+defvar attention_operands = [{
+  mlir::ValueRange getMasks() { return masksOf(getMasksAndKey()); }
+  /// Of its dropout; null where it has none.
+  mlir::Value getKey() { return keyOf(getMasksAndKey()); }
+}];
+
 def AttentionOp
     : Structured<"attention", [Differentiable, InterpretedResults, InfersShape, Library]> {
   let summary = "Means of values, weighted by the softmax of products of queries and keys";
@@ -17,6 +23,10 @@ def AttentionOp
     these, neighbours, share one. Of bf16 elements the weights are rounded to bf16; masks, sums and
     `log_sum`, which is for the gradient alone, are f32.
 
+    With `dropped`, elements of the softmax are dropped with a probability of dropped / 2^30, and the
+    others divided by that of the rest, before they weigh values: element [..., i, j] by its number of
+    `stream` under the key, as nn.random_bits has it. The key is the last operand; without one it is 0.
+
         %0, %1 = nn.attention %q, %k, %v, %mask {scale = 0.5 : f64, reach = 0 : i64}
             : (tensor<2x6x5x4xf32>, tensor<2x3x5x4xf32>, tensor<2x3x5x7xf32>, tensor<2x1x1x5xf32>)
             -> (tensor<2x6x5x7xf32>, tensor<2x6x5xf32>)
@@ -24,11 +34,15 @@ def AttentionOp
     attention-c1: q, k and v have one rank, at least 3, one float element type and no size of 0.
     attention-c2: their sizes fit; heads of keys divide those of queries.
     attention-c3: at most two masks, of the sums' type, that broadcast to the scores.
+    attention-c6: stream and dropped are both there or not; dropped is within [1, 2^30]; a key is a
+    number of i64, where something is dropped.
   }];
   let arguments = (ins NN_FloatTensor:$q, NN_FloatTensor:$k, NN_FloatTensor:$v,
-                       Variadic<NN_FloatTensor>:$masks, F64Attr:$scale, OptionalAttr<I64Attr>:$reach,
-                       UnitAttr:$masked_to_zero);
+                       Variadic<NN_Tensor>:$masks_and_key, F64Attr:$scale, OptionalAttr<I64Attr>:$reach,
+                       UnitAttr:$masked_to_zero, OptionalAttr<I64Attr>:$stream,
+                       OptionalAttr<I64Attr>:$dropped);
   let results = (outs NN_FloatTensor:$result, NN_FloatTensor:$log_sum);
+  let extraClassDeclaration = attention_operands;
 }
 
 def AttentionGradientOp
@@ -49,8 +63,10 @@ def AttentionGradientOp
   }];
   let arguments = (ins NN_FloatTensor:$q, NN_FloatTensor:$k, NN_FloatTensor:$v, NN_FloatTensor:$result,
                        NN_FloatTensor:$log_sum, NN_FloatTensor:$dresult,
-                       Variadic<NN_FloatTensor>:$masks, F64Attr:$scale, OptionalAttr<I64Attr>:$reach,
-                       OptionalAttr<DenseI64ArrayAttr>:$dmask_sizes);
+                       Variadic<NN_Tensor>:$masks_and_key, F64Attr:$scale, OptionalAttr<I64Attr>:$reach,
+                       OptionalAttr<DenseI64ArrayAttr>:$dmask_sizes, OptionalAttr<I64Attr>:$stream,
+                       OptionalAttr<I64Attr>:$dropped);
   let results = (outs NN_FloatTensor:$dq, NN_FloatTensor:$dk, NN_FloatTensor:$dv,
                       Optional<NN_FloatTensor>:$dmask);
+  let extraClassDeclaration = attention_operands;
 }

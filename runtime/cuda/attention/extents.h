@@ -46,6 +46,9 @@ template <typename T> struct attention_extents {
     const int64_t elements = extent(shape.masks.of[i], shape.sizes.queries, shape.sizes.keys);
     return reads(tensors.masks[i], i < shape.sizes.masks ? elements : 0);
   }
+  buffer_extent<const int64_t> key() const {
+    return reads(tensors.key, tensors.key == nullptr ? 0 : 1);
+  }
   buffer_extent<T> result() const {
     return writes(tensors.result,
                   extent(shape.result, shape.sizes.queries, shape.sizes.value_size));

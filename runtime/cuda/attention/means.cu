@@ -55,9 +55,9 @@ __global__ void means(attention_shape shape, matrix_layout dlayout, int64_t rows
   const S log_sum = log_sums[row];
   S inverse = 1;
   if (is_rounded_off(log_sum))
-    inverse =
-        1 / sum_of_weights<T>(shape, {q, k, nullptr, {first_mask, second_mask}, nullptr, nullptr},
-                              head, query, log_sum);
+    inverse = 1 / sum_of_weights<T>(
+                      shape, {q, k, nullptr, {first_mask, second_mask}, nullptr, nullptr, nullptr},
+                      head, query, log_sum);
   if (threadIdx.x % 32 == 0)
     to[row] = {sum, inverse};
 }

@@ -6,6 +6,7 @@
 #include "runtime/kernels/attention_gradient.h"
 #include "runtime/kernels/math.h"
 #include "runtime/kernels/matrix_storage.h"
+#include "runtime/kernels/random.h"
 
 #include <cuda_runtime.h>
 
@@ -62,6 +63,26 @@ masks_of(const attention_shape &shape, const attention_tensors<T> &tensors, int6
     }
   return masks;
 }
+
+// What the weights of one head are multiplied by.
+template <typename S> struct head_dropout {
+  int64_t key, stream, first, keys; // the number of the head's first weight, and of a query's
+  int32_t dropped;                  // 0 where nothing is
+  S kept;
+
+  __device__ head_dropout(const attention_shape &shape, const int64_t *key, int64_t head)
+      : key(key == nullptr ? 0 : *key), stream(shape.dropout.stream),
+        first(head * shape.sizes.queries * shape.sizes.keys), keys(shape.sizes.keys),
+        dropped(static_cast<int32_t>(shape.dropout.dropped)),
+        kept(static_cast<S>(dropout_factor(shape.dropout.dropped))) {}
+
+  __device__ S factor(int64_t query, int64_t key_of_row) const {
+    if (dropped == 0)
+      return 1;
+    const int64_t element = first + query * keys + key_of_row;
+    return random_bits<dropout_bits>(key, stream, element) < dropped ? S(0) : kept;
+  }
+};
 
 __device__ inline bool sees(const attention_sizes &sizes, int64_t query, int64_t key) {
   return (query < sizes.queries) & (key < sizes.keys) & (key <= query + sizes.reach);

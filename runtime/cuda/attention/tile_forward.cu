@@ -18,8 +18,9 @@ template <typename Tiles> struct row_state {
 // Scores become weights, in the tile, not yet divided by their sum.
 template <typename Tiles>
 __device__ __forceinline__ void weigh(const attention_sizes &sizes, typename Tiles::sum scale,
-                                      const head_masks<typename Tiles::sum> &masks, int64_t query,
-                                      int64_t key, const thread_sums<Tiles> &scores,
+                                      const head_masks<typename Tiles::sum> &masks,
+                                      const head_dropout<typename Tiles::sum> &dropout,
+                                      int64_t query, int64_t key, const thread_sums<Tiles> &scores,
                                       row_state<Tiles> &state, typename Tiles::tile &weights) {
   using S = typename Tiles::sum;
   const Tiles thread;
@@ -40,7 +41,8 @@ __device__ __forceinline__ void weigh(const attention_sizes &sizes, typename Til
     for (int c = 0; c < Tiles::thread_columns; ++c) {
       const S weight = exp(score[c] - base);
       sum += weight;
-      weights.set(thread.row(r), thread.score(c), as_read<typename Tiles::element>(weight));
+      const S kept = weight * dropout.factor(i, key + thread.score(c));
+      weights.set(thread.row(r), thread.score(c), as_read<typename Tiles::element>(kept));
     }
     sum = Tiles::combine_row(sum, add_values());
     state.factor[r] = exp(state.largest[r] - base);
@@ -65,6 +67,7 @@ attend(const attention_shape &shape, int64_t heads, bool masked_to_zero,
              k = matrix_of(tensors.k, shape.batch, shape.k, head, sizes.keys, sizes.size),
              v = matrix_of(tensors.v, shape.batch, shape.v, head, sizes.keys, sizes.value_size);
   const head_masks<S> masks = masks_of(shape, tensors, head);
+  const head_dropout<S> dropout(shape, tensors.key, head);
   row_state<Tiles> state;
   thread_sums<Tiles> result[parts] = {};
 #pragma unroll
@@ -76,7 +79,7 @@ attend(const attention_shape &shape, int64_t heads, bool masked_to_zero,
   for (int64_t key = 0; key < end; key += Tiles::edge) {
     thread_sums<Tiles> scores = {};
     add_scores<Tiles>(q, query, k, key, /*keeps_left=*/key > 0, tiles, scores);
-    weigh<Tiles>(sizes, static_cast<S>(shape.scale), masks, query, key, scores, state,
+    weigh<Tiles>(sizes, static_cast<S>(shape.scale), masks, dropout, query, key, scores, state,
                  tiles.weights);
     for_each_part<Tiles, parts>(column, sizes.value_size, [&](int part, int64_t first) {
       for_each_sum<Tiles>([&](int r, int c) { result[part][r][c] *= state.factor[r]; });
@@ -109,10 +112,10 @@ attend(const attention_shape &shape, int64_t heads, bool masked_to_zero,
   __global__ void __launch_bounds__(tiles_of<T>::threads, 1)                                       \
       name(attention_shape shape, int64_t heads, bool masked_to_zero, const T *q, const T *k,      \
            const T *v, const attention_sum<T> *first_mask, const attention_sum<T> *second_mask,    \
-           T *result, attention_sum<T> *log_sum) {                                                 \
+           const int64_t *key, T *result, attention_sum<T> *log_sum) {                             \
     __shared__ three_tiles<tiles_of<T>> tiles;                                                     \
     attend<tiles_of<T>, parts>(shape, heads, masked_to_zero,                                       \
-                               {q, k, v, {first_mask, second_mask}, result, log_sum}, tiles);      \
+                               {q, k, v, {first_mask, second_mask}, result, log_sum, key}, tiles); \
   }
 TILE_FORWARD(attention_f32, float, 1)
 TILE_FORWARD(attention_f32_wide, float, 2)
@@ -130,7 +133,7 @@ void start(Kernel kernel, int parts, const attention_shape &shape, bool masked_t
          {blocks_of(all.heads() * parts_of(sizes.queries, tiles_of<T>::edge)), tiles_of<T>::threads,
           static_cast<unsigned>(parts_of(sizes.value_size, parts * tiles_of<T>::edge))},
          shape, all.heads(), masked_to_zero, all.q(), all.k(), all.v(), all.mask(0), all.mask(1),
-         all.result(), all.log_sum());
+         all.key(), all.result(), all.log_sum());
 }
 
 // A result of more columns than a tile has two parts in a block.

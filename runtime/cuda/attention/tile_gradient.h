@@ -22,6 +22,7 @@ template <typename T> struct gradient_head {
   using S = attention_sum<T>;
   head_matrix<const T> q, k, v, dresult;
   head_masks<S> masks;
+  head_dropout<S> dropout;
   const S *log_sum;
   const row_numbers<S> *rows;
 
@@ -34,12 +35,13 @@ template <typename T> struct gradient_head {
                     shape.sizes.value_size)),
         dresult(matrix_of(in.dresult, shape.batch, of_dresult, head, shape.sizes.queries,
                           shape.sizes.value_size)),
-        masks(masks_of(shape, in.tensors, head)), log_sum(in.log_sum + head * shape.sizes.queries),
+        masks(masks_of(shape, in.tensors, head)), dropout(shape, in.tensors.key, head),
+        log_sum(in.log_sum + head * shape.sizes.queries),
         rows(in.rows + head * shape.sizes.queries) {}
 };
 
-// The weights of this thread's pairs of the tile from (query, key) on, and the gradients of their
-// scores.
+// The weights of this thread's pairs of the tile from (query, key) on, as they weigh values, and
+// the gradients of their scores.
 template <typename Tiles>
 __device__ __forceinline__ void
 differentiate(const attention_sizes &sizes, typename Tiles::sum scale,
@@ -61,8 +63,9 @@ differentiate(const attention_sizes &sizes, typename Tiles::sum scale,
       S weight = 0;
       if (sees(sizes, i, j))
         weight = exp(head.masks.add(i, j, weights[r][c] * scale) - log_sum) * row.inverse;
-      weights[r][c] = weight;
-      slopes[r][c] = weight == S(0) ? S(0) : weight * (slopes[r][c] - row.mean);
+      const S factor = head.dropout.factor(i, j);
+      weights[r][c] = weight * factor;
+      slopes[r][c] = weight == S(0) ? S(0) : weight * (slopes[r][c] * factor - row.mean);
     }
   }
 }
@@ -79,10 +82,10 @@ __device__ inline void publish(const thread_sums<Tiles> &numbers, typename Tiles
 // The last parameters of a kernel and what they are.
 #define GRADIENT_INPUTS(T)                                                                         \
   const T *q, const T *k, const T *v, const attention_sum<T> *first_mask,                          \
-      const attention_sum<T> *second_mask, const attention_sum<T> *log_sum, const T *dresult,      \
-      const row_numbers<attention_sum<T>> *rows
+      const attention_sum<T> *second_mask, const int64_t *key, const attention_sum<T> *log_sum,    \
+      const T *dresult, const row_numbers<attention_sum<T>> *rows
 #define GATHERED_INPUTS                                                                            \
-  { {q, k, v, {first_mask, second_mask}, nullptr, nullptr}, dresult, log_sum, rows }
+  { {q, k, v, {first_mask, second_mask}, nullptr, nullptr, key}, dresult, log_sum, rows }
 
 // Launches a kernel of the gradient; `results` are the last arguments.
 template <typename T, typename Kernel, typename... Results>
@@ -90,7 +93,8 @@ void launch_gradient(const char *name, Kernel kernel, launch_shape blocks,
                      const attention_gradient_call<T> &call, int64_t heads, Results... results) {
   const attention_gradient_extents<T> all(call);
   launch(name, kernel, blocks, call.shape, call.layouts, heads, all.of.q(), all.of.k(), all.of.v(),
-         all.of.mask(0), all.of.mask(1), all.log_sum(), all.dresult(), all.rows(), results...);
+         all.of.mask(0), all.of.mask(1), all.of.key(), all.log_sum(), all.dresult(), all.rows(),
+         results...);
 }
 
 } // namespace trainc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention and its gradient on the device against plain loops in f64: tiles that are full and not,
-// strides, masks, shared heads of keys, rows that see no key.
+// strides, masks, dropout, shared heads of keys, rows that see no key.
 #include "tests/unit/kernels/plain_attention.h"
 
 #include "runtime/cuda/streams.h"
@@ -17,7 +17,11 @@ template <typename T> attention_numbers on_device(const attention_problem<T> &p)
       dv(p.v);
   device_copy<sum> padding(p.padding), bias(p.bias), dbias(p.bias),
       log_sum(std::vector<sum>(rows, sum(-1))), scratch(std::vector<sum>(2 * rows, sum(-1)));
-  attention_tensors<T> tensors = {q.data(), k.data(), v.data(), {}, result.data(), log_sum.data()};
+  device_copy<int64_t> key(std::vector<int64_t>{dropout_key});
+  attention_tensors<T> tensors = {q.data(),      k.data(),       v.data(), {},
+                                  result.data(), log_sum.data(), nullptr};
+  if (p.c.dropped > 0)
+    tensors.key = key.data();
   for (size_t i = 0; i < p.masks.size(); ++i)
     tensors.masks[i] = p.masks[i] == &p.bias ? bias.data() : padding.data();
   compute_attention<T>(p.shape, true, tensors);
@@ -50,6 +54,9 @@ const attention_case attention_cases[] = {
     // a mask that is finite, and hides all keys of the last sample
     {3, 4, 2, 70, 150, 8, 24, all_keys, true, false, true, std::numeric_limits<float>::lowest()},
     {2, 2, 1, 9, 20, 5, 3, 11, true, false, false, -1e30f},
+    // dropout
+    {2, 3, 1, 70, 150, 8, 8, 80, false, false, true, hidden_key, tenth},
+    {3, 4, 2, 66, 70, 8, 24, all_keys, true, true, true, hidden_key, 7 * tenth},
 };
 
 template <typename T> struct attention_test : testing::Test { streams queues; };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention and its gradient against plain loops in f64: tiles that are full and not, strides,
-// masks, rows that see no key, single queries and keys, odd sizes; the same bits for any number of
-// threads.
+// masks, dropout, rows that see no key, single queries and keys, odd sizes; the same bits for any
+// number of threads.
 #include "tests/unit/kernels/plain_attention.h"
 
 #include <cstring>
@@ -27,30 +27,30 @@ template <typename T> attention_numbers on_cpu(const attention_problem<T> &p, in
   std::vector<char> scratch(
       static_cast<size_t>(split.scratch_bytes(static_cast<int64_t>(dq.size() * sizeof(sum)),
                                               static_cast<int64_t>(dbias.size() * sizeof(sum)))));
-  const auto forward = [&](auto... of_masks) {
-    attention(of.sizes, of.batch, of.scale, true, of.q, of.k, of.v, of.result, of.masks, p.q.data(),
-              p.k.data(), p.v.data(), of_masks..., y.data(), log_sum.data());
+  const auto call = [&](auto... masks_and_key) {
+    attention(of.sizes, of.batch, of.dropout, of.scale, true, of.q, of.k, of.v, of.result, of.masks,
+              p.q.data(), p.k.data(), p.v.data(), masks_and_key..., y.data(), log_sum.data());
+    const auto backward = [&](auto... others) {
+      attention_gradient(of.sizes, of.batch, of.dropout, of.scale, of.q, of.k, of.v, of.result,
+                         of.result, of.q, of.k, of.v, of.masks, p.q.data(), p.k.data(), p.v.data(),
+                         static_cast<const T *>(y.data()), static_cast<const sum *>(log_sum.data()),
+                         p.dresult.data(), masks_and_key..., dq.data(), dk.data(), dv.data(),
+                         others..., scratch.data());
+    };
+    c.has_bias ? backward(dbias.data()) : backward();
   };
-  const auto backward = [&](auto... others) {
-    attention_gradient(of.sizes, of.batch, of.scale, of.q, of.k, of.v, of.result, of.result, of.q,
-                       of.k, of.v, of.masks, p.q.data(), p.k.data(), p.v.data(),
-                       static_cast<const T *>(y.data()), static_cast<const sum *>(log_sum.data()),
-                       p.dresult.data(), others...);
+  const auto call_with = [&](auto... masks) {
+    c.dropped > 0 ? call(masks..., &dropout_key) : call(masks...);
   };
   const sum *padding = p.padding.data(), *bias = p.bias.data();
-  if (c.has_padding && c.has_bias) {
-    forward(padding, bias);
-    backward(padding, bias, dq.data(), dk.data(), dv.data(), dbias.data(), scratch.data());
-  } else if (c.has_padding) {
-    forward(padding);
-    backward(padding, dq.data(), dk.data(), dv.data(), scratch.data());
-  } else if (c.has_bias) {
-    forward(bias);
-    backward(bias, dq.data(), dk.data(), dv.data(), dbias.data(), scratch.data());
-  } else {
-    forward();
-    backward(dq.data(), dk.data(), dv.data(), scratch.data());
-  }
+  if (c.has_padding && c.has_bias)
+    call_with(padding, bias);
+  else if (c.has_padding)
+    call_with(padding);
+  else if (c.has_bias)
+    call_with(bias);
+  else
+    call_with();
   const auto wide = [](const auto &list) { return std::vector<double>(list.begin(), list.end()); };
   return {wide(y), wide(log_sum), wide(dq), wide(dk), wide(dv), wide(dbias)};
 }
@@ -76,6 +76,10 @@ const attention_case attention_cases[] = {
     {2, 2, 1, 9, 20, 5, 3, 11, true, false, false, -1e30f},
     {2, 2, 1, 140, 257, 13, 1, 116, true, true, true},
     {2, 3, 1, 129, 17, 33, 31, -100, false, true, false},
+    // dropout
+    {2, 3, 1, 129, 300, 8, 8, 171, false, false, true, hidden_key, tenth},
+    {3, 4, 2, 70, 270, 8, 24, all_keys, true, true, true, hidden_key, 7 * tenth},
+    {1, 2, 1, 5, 9, 4, 4, all_keys, true, false, false, hidden_key, 1 << dropout_bits},
 };
 
 template <typename T> void check_attention(double relative) {

@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/attention_gradient.h"
 #include "runtime/kernels/matrix_storage.h"
+#include "runtime/kernels/random.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,12 +19,15 @@ namespace trainc {
 
 constexpr float hidden_key = hidden_score<float>;
 constexpr int64_t all_keys = 1 << 20;
+constexpr int64_t tenth = (1 << dropout_bits) / 10;
+constexpr int64_t dropout_key = 77;
 
 struct attention_case {
   int64_t samples, heads, sharing, queries, keys, size, value_size, reach;
   bool has_padding, has_bias; // a mask of samples and keys; one of heads, queries and keys
   bool is_interleaved;        // heads lie side by side
   float hidden = hidden_key;  // what the padding has where it hides a key
+  int64_t dropped = 0;        // of 2^dropout_bits weights
 };
 
 template <typename T> std::vector<T> attention_inputs(int64_t count, uint64_t state) {
@@ -65,6 +69,7 @@ template <typename T> struct attention_problem {
                         of_bias = {0, c.keys, 1, {0, matrix * c.sharing, matrix}};
     shape.sizes = {c.queries, c.keys, c.size, c.value_size, c.sharing, c.reach, 0};
     shape.batch = {{c.samples, key_heads, c.sharing}};
+    shape.dropout = {12, c.dropped};
     shape.scale = 0.3;
     shape.q = layout_of(c, c.sharing, c.queries, c.size);
     shape.k = layout_of(c, 1, c.keys, c.size);
@@ -148,9 +153,9 @@ public:
       weights[key] /= total;
       for (int64_t d = 0; d < sizes.value_size; ++d) {
         const size_t here = at(p.shape.result, query, d), there = at(p.shape.v, key, d);
-        all.result[here] += weights[key] * p.v[there];
-        all.dv[there] += weights[key] * p.dresult[here];
-        slopes[key] += static_cast<double>(p.dresult[here]) * p.v[there];
+        all.result[here] += weights[key] * kept(key) * p.v[there];
+        all.dv[there] += weights[key] * kept(key) * p.dresult[here];
+        slopes[key] += kept(key) * p.dresult[here] * p.v[there];
       }
       mean += weights[key] * slopes[key];
     }
@@ -169,6 +174,17 @@ private:
   size_t at(const matrix_layout &layout, int64_t row, int64_t column) const {
     return static_cast<size_t>(batch_offset(p.shape.batch.of, layout, head) +
                                row * layout.row_stride + column * layout.column_stride);
+  }
+
+  // What dropout multiplies a weight by.
+  double kept(size_t key) const {
+    const int64_t row = head * p.shape.sizes.queries + query;
+    const auto bits =
+        static_cast<int64_t>(random_word(dropout_key, p.shape.dropout.stream,
+                                         row * p.shape.sizes.keys + static_cast<int64_t>(key)) >>
+                             (64 - dropout_bits));
+    const double rest = 1 - std::ldexp(static_cast<double>(p.c.dropped), -dropout_bits);
+    return bits < p.c.dropped ? 0 : 1 / rest;
   }
 
   double score(int64_t key) const {

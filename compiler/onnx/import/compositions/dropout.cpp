@@ -2,13 +2,12 @@
 //
 // ONNX Dropout. Where the file says that it drops (training_mode, before operator set 7 no
 // is_test), it does in training; in inference, and where it says nothing, it is nothing.
+#include "dialects/nn/dropout.h"
 #include "compiler/onnx/import/compositions/random.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
-
-constexpr int64_t kBits = 30; // an element is dropped with this precision
 
 static FailureOr<double> ratioOf(OnnxNode &node) {
   if (node.opset() < 12)
@@ -44,11 +43,11 @@ static OnnxResults importDropout(OnnxNode &node) {
   Value all = node.outputUsed(1) ? builder.constant(1, maskType) : Value();
   if (!*training || *ratio == 0)
     return SmallVector<Value>{x, all};
-  Value random = randomBits(node, type.getShape(), kBits);
-  double dropped = std::round(std::ldexp(*ratio, kBits));
+  Value random = randomBits(node, type.getShape(), kDropoutBits);
+  double dropped = std::round(std::ldexp(*ratio, kDropoutBits));
   Value keep = builder.named("keep", builder.create<GreaterOrEqualOp>(
                                          random, builder.constant(dropped, random.getType())));
-  Value scale = builder.constant(*ratio < 1 ? 1 / (1 - *ratio) : 0, type);
+  Value scale = builder.constant(dropoutFactor(static_cast<int64_t>(dropped)), type);
   // A factor, as in PyTorch: what is not a number stays none.
   Value mask = builder.named("mask", builder.select(keep, scale, builder.constant(0, type)));
   Value y = builder.create<TrainingFormOp>(builder.mul(x, mask), x);
