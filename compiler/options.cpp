@@ -305,6 +305,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.batchNorm = batchNorm;
   recipe.choosesBatchNorm = is_contained(given, "batch-norm");
   recipe.precision = precision;
+  recipe.exportType = exportType;
   recipe.keptF32 = keepF32.empty() ? "" : readerInto(report).pattern("keep-f32", keepF32);
   if (!keepF32.empty() && precision != "bf16" && precision != "fp16")
     complain("--keep-f32", "no product is narrower with --precision " + precision,

@@ -31,6 +31,7 @@ struct Recipe {
   bool choosesBatchNorm = false;              // somebody has said so
   std::vector<std::pair<std::string, std::string>> batchNormOf; // regular expressions and modes
   std::string precision = "f32";                                // or bf16, fp16, f64
+  std::string exportType = "file"; // of parameters in exports: file, f32, bf16 or fp16
   std::string keptF32;        // regular expression of nodes and modules whose products stay f32
   std::string target = "cpu"; // or cuda
   int64_t rowChunk = 0;       // bytes of what is computed in chunks of rows; 0: nothing is

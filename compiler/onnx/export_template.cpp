@@ -3,6 +3,7 @@
 // The model without its parameters' values. What the schema does not know (metadata of newer
 // versions) survives: protobuf keeps unknown fields.
 #include "compiler/onnx/file/half_model.h"
+#include "compiler/onnx/file/initial_casts.h"
 #include "compiler/onnx/file/output_file.h"
 #include "compiler/onnx/file/wire.h"
 #include "compiler/onnx/graph/graph.h"
@@ -60,18 +61,28 @@ static void useRunningStatistics(onnx::GraphProto &graph) {
   }
 }
 
-// Parameters whose description keepRecord made, too.
-static void restoreTypes(onnx::ModelProto &model, const ModelFile &file) {
-  narrowTypes(model);
-  for (onnx::ValueInfoProto &info : *model.mutable_graph()->mutable_value_info())
-    if (const int32_t type = halfTypeNamed(file.formInFile(info.name())))
-      info.mutable_type()->mutable_tensor_type()->set_elem_type(type);
+// ---- parameters of 16 bits
+
+static void setTypes(onnx::GraphProto &graph, const std::map<std::string, int32_t> &types) {
+  for (auto *values : {graph.mutable_input(), graph.mutable_value_info()})
+    for (onnx::ValueInfoProto &value : *values)
+      if (auto found = types.find(value.name()); found != types.end())
+        value.mutable_type()->mutable_tensor_type()->set_elem_type(found->second);
 }
 
 LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &report) {
-  std::set<std::string> parameters;
-  for (const ExportEntry &entry : exportInitializers(model))
+  const bool computesInHalves = model.exportType.empty() && model.file->exportsHalves();
+  std::set<std::string> parameters, cast;
+  std::map<std::string, int32_t> types;
+  for (const ExportEntry &entry : exportInitializers(model)) {
     parameters.insert(entry.name);
+    if (entry.type.empty())
+      continue;
+    types[entry.name] =
+        entry.type == "f16" ? onnx::TensorProto::FLOAT16 : onnx::TensorProto::BFLOAT16;
+    if (!computesInHalves)
+      cast.insert(entry.name);
+  }
   onnx::ModelProto result = model.file->model();
   onnx::GraphProto &graph = *result.mutable_graph();
   graph.clear_initializer();
@@ -87,8 +98,10 @@ LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &re
     *graph.add_initializer() = tensor;
     setValues(*graph.mutable_initializer(graph.initializer_size() - 1), model.file->initializer(i));
   }
-  if (model.file->exportsHalves())
-    restoreTypes(result, *model.file);
+  if (model.file->halfType())
+    takeMarks(result, /*narrows=*/computesInHalves);
+  addCasts(graph, cast);
+  setTypes(graph, types);
   std::string bytes;
   if (!result.SerializeToString(&bytes))
     return report.error(ExitCode::outputNotWritten, path,

@@ -4,6 +4,7 @@
 #include "compiler/onnx/reader.h"
 #include "compiler/model_name.h"
 #include "compiler/onnx/file/file_check.h"
+#include "compiler/onnx/file/half_model.h"
 #include "compiler/onnx/graph/graph_digest.h"
 #include "compiler/onnx/import/importer.h"
 #include "compiler/onnx/provenance/dynamo/exported_program.h"
@@ -138,12 +139,14 @@ static bool checkRanks(ModuleOp module, StringRef path, Report &report) {
   return report.size() == before;
 }
 
-// Converting is right for constants. A module that learns halves rounds each update to them; one
-// that learns a sparse weight leaves its zeros.
+// What differs from the module: one that learns halves rounds each update to them, one that learns
+// a sparse weight leaves its zeros.
 static bool checkForms(const ModelFile &file, const Decisions &decisions, StringRef precision,
                        Report &report) {
   const size_t before = report.size();
   const bool widens = precision == "f32";
+  size_t casts = 0; // parameters of 16 bits in a file that computes in 32
+  std::string cast; // the first
   if (const int32_t type = file.halfType())
     report.warning(Finding::halfPrecision, file.path(),
                    "the file computes in " + elementName(type) + ": here parameters are float32" +
@@ -159,12 +162,37 @@ static bool checkForms(const ModelFile &file, const Decisions &decisions, String
     if (form == "sparse")
       report.warning(Finding::sparseParameters, file.path(),
                      "parameter '" + name + "' is sparse in the file: its zeros are trained, too");
-    else
-      (void)report.error(ExitCode::unsupportedModel, file.path(),
-                         "parameter '" + name + "' is " + form + " in the file, and cast to float",
-                         "an export in single precision: module.float() before it; or --freeze");
+    else if (casts++ == 0)
+      cast = "parameter '" + name.str() + "'";
   }
+  if (casts > 0)
+    report.warning(Finding::halfPrecision, file.path(),
+                   cast + (casts > 1 ? " and " + std::to_string(casts - 1) + " more" : "") +
+                       (casts > 1
+                            ? " have 16 bits in the file, and are cast to float: here they are "
+                            : " has 16 bits in the file, and is cast to float: here it is ") +
+                       "float32, which exports round");
   return report.size() == before;
+}
+
+static bool checkExportType(const ModelFile &file, const Graph &graph, StringRef exportType,
+                            Report &report) {
+  constexpr int64_t kFirstWithCast = 13;
+  if (exportType != "bf16" || graph.opset() >= kFirstWithCast)
+    return true;
+  (void)report.error(ExitCode::usage, file.path(),
+                     "ONNX casts bf16 from operator set 13 on, the file is of " +
+                         std::to_string(graph.opset()),
+                     "--export-type fp16");
+  return false;
+}
+
+/// Whether --export-type is what the file computes in and exports have anyway.
+static bool isTypeOf(const ModelFile &file, StringRef exportType) {
+  return file.exportsHalves() &&
+         file.halfType() == halfTypeNamed(exportType == "fp16"   ? "float16"
+                                          : exportType == "bf16" ? "bfloat16"
+                                                                 : "");
 }
 
 FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &context,
@@ -175,6 +203,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   Model model;
   model.name = modelName(path);
   model.trains = recipe.trains;
+  if (recipe.exportType != "file" && !isTypeOf(*opened->file, recipe.exportType))
+    model.exportType = recipe.exportType;
   model.file = opened->file;
   Graph *graph = opened->graph.get();
   // Problems of all kinds in one round: the import looks at what the others leave.
@@ -182,7 +212,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   auto inputs = resolveInputs(*model.file, recipe, report);
   const BatchNormModes batchNorms = batchNormsOf(*opened, recipe, report);
   std::optional<Decisions> decisions = decide(*opened, batchNorms, recipe, report);
-  if (!inputs || !decisions || !checkForms(*model.file, *decisions, recipe.precision, report))
+  if (!inputs || !decisions || !checkForms(*model.file, *decisions, recipe.precision, report) ||
+      !checkExportType(*model.file, *graph, recipe.exportType, report))
     return failure();
   llvm::DenseMap<const Decision *, SmallVector<const Decision *>> tied;
   for (const auto &decision : *decisions)
@@ -251,14 +282,26 @@ std::vector<StatePiece> statePieces(const Model &model) {
 
 std::vector<std::string> modelFiles(const Model &model) { return model.file->paths(); }
 
+/// The type of 16 bits that the parameter has in an export, as ExportEntry calls it; else empty.
+static std::string narrowTypeInExport(const Model &model, const Parameter &parameter,
+                                      StringRef name) {
+  auto isIt = [&](const onnx::ValueInfoProto &output) { return output.name() == name; };
+  if (!model.exportType.empty())
+    return model.exportType == "f32" || parameter.isDouble ||
+                   any_of(model.file->graph().output(), isIt)
+               ? ""
+           : model.exportType == "fp16" ? "f16"
+                                        : model.exportType;
+  const bool fits = !model.file->halfType() || model.file->exportsHalves();
+  const StringRef form = fits ? model.file->formInFile(name.str()) : "";
+  return form == "float16" ? "f16" : form == "bfloat16" ? "bf16" : "";
+}
+
 std::vector<ExportEntry> exportInitializers(const Model &model) {
   std::vector<ExportEntry> result;
   auto add = [&](const std::string &name, const Parameter &parameter, bool transposed) {
-    const StringRef form = model.file->exportsHalves() ? model.file->formInFile(name) : "";
-    result.push_back({name, parameter.name, transposed,
-                      form == "float16"    ? "f16"
-                      : form == "bfloat16" ? "bf16"
-                                           : ""});
+    result.push_back(
+        {name, parameter.name, transposed, narrowTypeInExport(model, parameter, name)});
   };
   for (const Parameter &parameter : model.parameters) {
     add(parameter.name, parameter, false);

@@ -68,6 +68,7 @@ struct Model {
   std::shared_ptr<const reader::ModelFile> file;
   std::shared_ptr<const reader::ExportedProgram> program; // that the file records
   bool trains = true;                                     // false: it is only run, as the file says
+  std::string exportType; // of the recipe, where the file has another; empty: the file's
 };
 
 /// Reads the model at `path`. Every problem goes to `report`.

@@ -10,6 +10,7 @@
 #include "runtime/files/output_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -138,6 +139,12 @@ struct initializer {
     return text;
   }
 
+  bool is_beyond_range() const {
+    return type == data_type::f16    ? rounds_to_infinity<float16>()
+           : type == data_type::bf16 ? rounds_to_infinity<bfloat16>()
+                                     : false;
+  }
+
   void write_data(output_file &out) const {
     if (!transposed) {
       write_elements(out, data, element_count(*tensor));
@@ -161,6 +168,16 @@ private:
       write_rounded<bfloat16>(out, elements, count);
     else
       out.write(elements, count * bytes_of(type));
+  }
+
+  template <typename Number> bool rounds_to_infinity() const {
+    for (int64_t i = 0; i < element_count(*tensor); ++i) {
+      const auto value =
+          static_cast<float>(number_at(tensor->type, data + i * bytes_of(tensor->type)));
+      if (std::isfinite(value) && !std::isfinite(static_cast<float>(static_cast<Number>(value))))
+        return true;
+    }
+    return false;
   }
 
   template <typename Number>
@@ -223,6 +240,13 @@ std::vector<std::string> files_of_export(const program &program, const std::stri
   if (external_data || weights > largest_inline_weights)
     return {path, path + ".data"};
   return {path};
+}
+
+const char *beyond_range(const program &program, const arenas &arenas) {
+  for (const initializer &entry : initializers_of(program, arenas))
+    if (entry.is_beyond_range())
+      return entry.name;
+  return nullptr;
 }
 
 void export_onnx(const program &program, const arenas &arenas, const std::string &template_path,

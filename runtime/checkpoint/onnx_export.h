@@ -21,6 +21,10 @@ constexpr int64_t largest_inline_weights = 1'500'000'000;
 std::vector<std::string> files_of_export(const program &program, const std::string &path,
                                          bool external_data);
 
+// The name of an initializer with a number that the type in the file makes infinite; null where
+// there is none.
+const char *beyond_range(const program &program, const arenas &arenas);
+
 // Writes by way of temporary names. Throws `failure` (exit_disk; exit_internal for
 // a damaged template).
 void export_onnx(const program &program, const arenas &arenas, const std::string &template_path,

@@ -104,6 +104,10 @@ int export_model(run &run) {
     if (!run.is_first())
       return;
     write_for_torch(run, parameters);
+    if (const char *name = options.output.empty() ? nullptr : beyond_range(run.prog, run.places()))
+      run.warn(std::string("'") + name +
+               "' has numbers beyond the range of its type in the file, "
+               "which become infinite there\n  try: trainc --export-type f32");
     if (!options.output.empty())
       export_onnx(run.prog, run.places(), own_file(run.folder, own_template), options.output,
                   options.external_data, real_file_operations());

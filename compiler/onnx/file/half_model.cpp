@@ -134,14 +134,14 @@ void widenTypes(onnx::ModelProto &model) {
 
 void markWidened(TensorProto &tensor, int32_t halfType) { mark(tensor, halfType); }
 
-void narrowTypes(onnx::ModelProto &model) {
-  forEachValue(*model.mutable_graph(), [](onnx::ValueInfoProto &value) {
-    if (const int32_t type = takeMark(value))
+void takeMarks(onnx::ModelProto &model, bool narrows) {
+  forEachValue(*model.mutable_graph(), [narrows](onnx::ValueInfoProto &value) {
+    if (const int32_t type = takeMark(value); type && narrows)
       tensorTypeOf(*value.mutable_type())->set_elem_type(type);
   });
-  auto narrow = [](TensorProto &tensor) {
+  auto narrow = [narrows](TensorProto &tensor) {
     const int32_t type = takeMark(tensor);
-    if (!type)
+    if (!type || !narrows)
       return;
     tensor.set_raw_data(narrowedFloats(tensor.raw_data(), type));
     tensor.set_data_type(type);
@@ -150,7 +150,7 @@ void narrowTypes(onnx::ModelProto &model) {
     for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
       if (attribute.has_t())
         narrow(*attribute.mutable_t());
-      if (const int32_t type = takeMark(attribute))
+      if (const int32_t type = takeMark(attribute); type && narrows)
         attribute.set_i(type);
     }
   });

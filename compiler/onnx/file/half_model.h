@@ -26,7 +26,8 @@ void widenTypes(onnx::ModelProto &model);
 /// A tensor whose values become float32 states what the file has.
 void markWidened(onnx::TensorProto &tensor, int32_t halfType);
 
-/// Puts back the file's types, of the values in tensors too.
-void narrowTypes(onnx::ModelProto &model);
+/// Takes the marks away; with `narrows`, puts back the types that they state, of the values in
+/// tensors too.
+void takeMarks(onnx::ModelProto &model, bool narrows);
 
 } // namespace trainc::reader

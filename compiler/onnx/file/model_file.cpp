@@ -4,6 +4,7 @@
 #include "compiler/onnx/file/model_file.h"
 #include "compiler/onnx/file/converted_tensors.h"
 #include "compiler/onnx/file/half_model.h"
+#include "compiler/onnx/file/initial_casts.h"
 #include "compiler/onnx/file/schema.h"
 #include "compiler/onnx/file/strip.h"
 #include "compiler/onnx/file/wire.h"
@@ -439,7 +440,11 @@ bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
   useShortDomains(*proto);
   valuesInNodes = std::move(payloads.inNodes);
   leaveOutUnread(*proto->mutable_graph(), payloads.initializers, filePath, report);
-  return resolve(payloads.initializers, report) && makeDense(report);
+  if (!resolve(payloads.initializers, report) || !makeDense(report))
+    return false;
+  if (!computesIn)
+    removeCasts(*proto->mutable_graph());
+  return true;
 }
 
 static bool isText(StringRef path) {
