@@ -78,19 +78,41 @@ private:
       return;
     }
     const float rate = static_cast<float>(rateOf(*program.callOf(*softmax)));
-    const std::string kept = softmax->output(0), all = kept + ".before_dropout";
+    NodeProto &weights = guardOf(*softmax);
+    const std::string kept = weights.output(0), all = kept + ".before_dropout";
     NodeProto dropout = *softmax; // and its module
-    softmax->set_output(0, all);
+    weights.set_output(0, all);
     dropout.set_op_type("Dropout");
     dropout.set_name(softmax->name() + ".dropout");
     dropout.clear_attribute();
+    dropout.set_output(0, kept);
     dropout.clear_input();
     dropout.add_input(all);
     dropout.add_input(constant(kept + ".dropout_rate", onnx::TensorProto::FLOAT,
                                {reinterpret_cast<const char *>(&rate), sizeof(rate)}));
     dropout.add_input(constant("dropout.training", onnx::TensorProto::BOOL, std::string(1, 1)));
+    auto isWeights = [&](const NodeProto &node) { return &node == &weights; };
     insertNode(file.editableGraph(), std::move(dropout),
-               static_cast<int>(softmax - nodes.begin()) + 1);
+               static_cast<int>(find_if(nodes, isWeights) - nodes.begin()) + 1);
+  }
+
+  /// What makes zeros of the weights where these are no numbers, as of rows that see no key; the
+  /// softmax itself where nothing does. PyTorch drops after it.
+  NodeProto &guardOf(NodeProto &softmax) {
+    auto &nodes = *file.editableGraph().mutable_node();
+    auto reads = [&](const NodeProto &node, StringRef opType, int input, StringRef value) {
+      return isOnnx(node, opType) && input < node.input_size() && node.input(input) == value;
+    };
+    for (NodeProto &guard : nodes) {
+      if (!reads(guard, "Where", 2, softmax.output(0)))
+        continue;
+      auto tests = [&](const NodeProto &node) {
+        return reads(node, "IsNaN", 0, softmax.output(0)) && node.output(0) == guard.input(0);
+      };
+      if (any_of(nodes, tests))
+        return guard;
+    }
+    return softmax;
   }
 
   ModelFile &file;
