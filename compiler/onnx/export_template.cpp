@@ -9,6 +9,8 @@
 #include "compiler/onnx/graph/graph.h"
 #include "compiler/onnx/provenance/dynamo/exported_program.h"
 #include "compiler/onnx/reader.h"
+#include <algorithm>
+#include <map>
 #include <set>
 
 using namespace llvm;
@@ -70,6 +72,19 @@ static void setTypes(onnx::GraphProto &graph, const std::map<std::string, int32_
         value.mutable_type()->mutable_tensor_type()->set_elem_type(found->second);
 }
 
+// Such an initializer would count as a type of the model's inputs. From version 4 of ONNX's format
+// on it need not be among these.
+static void dropInputs(onnx::ModelProto &model, const std::set<std::string> &initializers) {
+  constexpr int64_t kFirstWithout = 4;
+  auto &inputs = *model.mutable_graph()->mutable_input();
+  const int before = inputs.size();
+  inputs.erase(std::remove_if(inputs.begin(), inputs.end(),
+                              [&](const auto &input) { return initializers.count(input.name()); }),
+               inputs.end());
+  if (inputs.size() < before)
+    model.set_ir_version(std::max<int64_t>(model.ir_version(), kFirstWithout));
+}
+
 LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &report) {
   const bool computesInHalves = model.exportType.empty() && model.file->exportsHalves();
   std::set<std::string> parameters, cast;
@@ -78,8 +93,7 @@ LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &re
     parameters.insert(entry.name);
     if (entry.type.empty())
       continue;
-    types[entry.name] =
-        entry.type == "f16" ? onnx::TensorProto::FLOAT16 : onnx::TensorProto::BFLOAT16;
+    types[entry.name] = halfTypeNamed(entry.type);
     if (!computesInHalves)
       cast.insert(entry.name);
   }
@@ -100,8 +114,10 @@ LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &re
   }
   if (model.file->halfType())
     takeMarks(result, /*narrows=*/computesInHalves);
-  addCasts(graph, cast);
+  addCasts(graph, cast, parameters);
   setTypes(graph, types);
+  if (!cast.empty())
+    dropInputs(result, cast);
   std::string bytes;
   if (!result.SerializeToString(&bytes))
     return report.error(ExitCode::outputNotWritten, path,

@@ -139,19 +139,29 @@ static bool checkRanks(ModuleOp module, StringRef path, Report &report) {
   return report.size() == before;
 }
 
+/// Whether --export-type is what the file computes in and exports have anyway.
+static bool isTypeOf(const ModelFile &file, StringRef exportType) {
+  return file.exportsHalves() && file.halfType() == halfTypeNamed(exportType);
+}
+
 // What differs from the module: one that learns halves rounds each update to them, one that learns
 // a sparse weight leaves its zeros.
-static bool checkForms(const ModelFile &file, const Decisions &decisions, StringRef precision,
+static bool checkForms(const ModelFile &file, const Decisions &decisions, const Recipe &recipe,
                        Report &report) {
   const size_t before = report.size();
-  const bool widens = precision == "f32";
+  const bool widens = recipe.precision == "f32";
+  const StringRef chosen =
+      isTypeOf(file, recipe.exportType) ? "file" : StringRef(recipe.exportType);
+  const std::string exported = chosen == "file"
+                                   ? file.exportsHalves() ? "the file's types" : "float32"
+                               : chosen == "f32" ? "float32"
+                                                 : "parameters in " + chosen.str();
   size_t casts = 0; // parameters of 16 bits in a file that computes in 32
   std::string cast; // the first
   if (const int32_t type = file.halfType())
     report.warning(Finding::halfPrecision, file.path(),
                    "the file computes in " + elementName(type) + ": here parameters are float32" +
-                       (widens ? " and steps compute in it" : "") + "; exports have " +
-                       (file.exportsHalves() ? "the file's types" : "float32"),
+                       (widens ? " and steps compute in it" : "") + "; exports have " + exported,
                    widens ? "--precision bf16 for products in 16 bits" : "");
   for (const auto &decision : decisions) {
     const StringRef name = decision->name(), form = file.formInFile(name.str());
@@ -171,7 +181,7 @@ static bool checkForms(const ModelFile &file, const Decisions &decisions, String
                        (casts > 1
                             ? " have 16 bits in the file, and are cast to float: here they are "
                             : " has 16 bits in the file, and is cast to float: here it is ") +
-                       "float32, which exports round");
+                       "float32" + (chosen == "f32" ? "" : ", which exports round"));
   return report.size() == before;
 }
 
@@ -185,14 +195,6 @@ static bool checkExportType(const ModelFile &file, const Graph &graph, StringRef
                          std::to_string(graph.opset()),
                      "--export-type fp16");
   return false;
-}
-
-/// Whether --export-type is what the file computes in and exports have anyway.
-static bool isTypeOf(const ModelFile &file, StringRef exportType) {
-  return file.exportsHalves() &&
-         file.halfType() == halfTypeNamed(exportType == "fp16"   ? "float16"
-                                          : exportType == "bf16" ? "bfloat16"
-                                                                 : "");
 }
 
 FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &context,
@@ -212,7 +214,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   auto inputs = resolveInputs(*model.file, recipe, report);
   const BatchNormModes batchNorms = batchNormsOf(*opened, recipe, report);
   std::optional<Decisions> decisions = decide(*opened, batchNorms, recipe, report);
-  if (!inputs || !decisions || !checkForms(*model.file, *decisions, recipe.precision, report) ||
+  if (!inputs || !decisions || !checkForms(*model.file, *decisions, recipe, report) ||
       !checkExportType(*model.file, *graph, recipe.exportType, report))
     return failure();
   llvm::DenseMap<const Decision *, SmallVector<const Decision *>> tied;
@@ -285,16 +287,14 @@ std::vector<std::string> modelFiles(const Model &model) { return model.file->pat
 /// The type of 16 bits that the parameter has in an export, as ExportEntry calls it; else empty.
 static std::string narrowTypeInExport(const Model &model, const Parameter &parameter,
                                       StringRef name) {
+  const ModelFile &file = *model.file;
   auto isIt = [&](const onnx::ValueInfoProto &output) { return output.name() == name; };
-  if (!model.exportType.empty())
-    return model.exportType == "f32" || parameter.isDouble ||
-                   any_of(model.file->graph().output(), isIt)
-               ? ""
-           : model.exportType == "fp16" ? "f16"
-                                        : model.exportType;
-  const bool fits = !model.file->halfType() || model.file->exportsHalves();
-  const StringRef form = fits ? model.file->formInFile(name.str()) : "";
-  return form == "float16" ? "f16" : form == "bfloat16" ? "bf16" : "";
+  int32_t type = 0;
+  if (!model.exportType.empty() && !parameter.isDouble && none_of(file.graph().output(), isIt))
+    type = halfTypeNamed(model.exportType);
+  else if (model.exportType.empty() && (!file.halfType() || file.exportsHalves()))
+    type = halfTypeNamed(file.formInFile(name.str()));
+  return type == onnx::TensorProto::FLOAT16 ? "f16" : type ? "bf16" : "";
 }
 
 std::vector<ExportEntry> exportInitializers(const Model &model) {

@@ -172,9 +172,9 @@ private:
 
   template <typename Number> bool rounds_to_infinity() const {
     for (int64_t i = 0; i < element_count(*tensor); ++i) {
-      const auto value =
-          static_cast<float>(number_at(tensor->type, data + i * bytes_of(tensor->type)));
-      if (std::isfinite(value) && !std::isfinite(static_cast<float>(static_cast<Number>(value))))
+      const double value = number_at(tensor->type, data + i * bytes_of(tensor->type));
+      const auto rounded = static_cast<Number>(static_cast<float>(value));
+      if (std::isfinite(value) && !std::isfinite(static_cast<float>(rounded)))
         return true;
     }
     return false;
@@ -242,11 +242,16 @@ std::vector<std::string> files_of_export(const program &program, const std::stri
   return {path};
 }
 
-const char *beyond_range(const program &program, const arenas &arenas) {
-  for (const initializer &entry : initializers_of(program, arenas))
-    if (entry.is_beyond_range())
-      return entry.name;
-  return nullptr;
+void warn_of_range(const program &program, const arenas &arenas,
+                   const std::function<void(const std::string &)> &warn) {
+  const std::vector<initializer> all = initializers_of(program, arenas);
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [](const initializer &entry) { return entry.is_beyond_range(); });
+  if (found != all.end())
+    warn(std::string("'") + found->name + "' has numbers beyond the range of " +
+         name_of(found->type) +
+         ", which are infinite in the file\n"
+         "  try: trainc --export-type f32");
 }
 
 void export_onnx(const program &program, const arenas &arenas, const std::string &template_path,

@@ -7,6 +7,7 @@
 #include "runtime/files/file_operations.h"
 #include "runtime/program.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,9 @@ constexpr int64_t largest_inline_weights = 1'500'000'000;
 std::vector<std::string> files_of_export(const program &program, const std::string &path,
                                          bool external_data);
 
-// The name of an initializer with a number that the type in the file makes infinite; null where
-// there is none.
-const char *beyond_range(const program &program, const arenas &arenas);
+// Says the first initializer with a number that its type in the file makes infinite.
+void warn_of_range(const program &program, const arenas &arenas,
+                   const std::function<void(const std::string &)> &warn);
 
 // Writes by way of temporary names. Throws `failure` (exit_disk; exit_internal for
 // a damaged template).

@@ -104,13 +104,11 @@ int export_model(run &run) {
     if (!run.is_first())
       return;
     write_for_torch(run, parameters);
-    if (const char *name = options.output.empty() ? nullptr : beyond_range(run.prog, run.places()))
-      run.warn(std::string("'") + name +
-               "' has numbers beyond the range of its type in the file, "
-               "which become infinite there\n  try: trainc --export-type f32");
-    if (!options.output.empty())
+    if (!options.output.empty()) {
+      warn_of_range(run.prog, run.places(), [&](const std::string &text) { run.warn(text); });
       export_onnx(run.prog, run.places(), own_file(run.folder, own_template), options.output,
                   options.external_data, real_file_operations());
+    }
     printf("parameters  %s\n", parameters.c_str());
     for (auto [what, path] :
          {std::pair("model", &options.output), std::pair("state dict", &options.state_dict),

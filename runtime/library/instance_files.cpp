@@ -166,6 +166,7 @@ void library_instance::load_optimizer_state(const std::string &path) {
 
 void library_instance::export_model(const std::string &path) {
   with_parameters([&](const arenas &places) {
+    warn_of_range(program_, places, [&](const std::string &text) { warn(text); });
     export_onnx(program_, places, own_path(own_template), path, /*external_data=*/false,
                 real_file_operations());
   });

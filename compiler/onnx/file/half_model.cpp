@@ -14,10 +14,10 @@ using onnx::TensorProto;
 static constexpr int32_t kHalfTypes[] = {TensorProto::FLOAT16, TensorProto::BFLOAT16};
 
 int32_t halfTypeNamed(StringRef name) {
-  for (int32_t type : kHalfTypes)
-    if (name == elementName(type))
-      return type;
-  return 0;
+  const bool isBrain = name.consume_front("b");
+  if (name != "float16" && name != "f16" && name != "fp16")
+    return 0;
+  return isBrain ? TensorProto::BFLOAT16 : TensorProto::FLOAT16;
 }
 
 static std::string markOf(int32_t halfType) { return elementName(halfType) + " in the file;"; }

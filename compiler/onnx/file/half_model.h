@@ -17,7 +17,7 @@ void forEachNode(onnx::ModelProto &model, llvm::function_ref<void(onnx::NodeProt
 /// constant that only a Cast to floats reads (`onlyCast`) does not count.
 int32_t halfTypeOf(const onnx::ModelProto &model, const std::set<std::string> &onlyCast);
 
-/// FLOAT16 or BFLOAT16 by its name in lower case; else 0.
+/// FLOAT16 or BFLOAT16 by any of its names (float16, f16, fp16); else 0.
 int32_t halfTypeNamed(llvm::StringRef name);
 
 /// Makes float32 of these types wherever the model states one, but for the tensors of values.

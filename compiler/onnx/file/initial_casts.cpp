@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/file/initial_casts.h"
-#include "llvm/ADT/StringRef.h"
 #include <algorithm>
 #include <map>
 
@@ -8,17 +7,21 @@ namespace trainc::reader {
 
 using Names = std::map<std::string, std::string>;
 
-// In branches and bodies, too.
-static void renameInputs(onnx::GraphProto &graph, const Names &renamed) {
+// In branches and bodies, too, whose outputs may be the value itself.
+static void renameUses(onnx::GraphProto &graph, const Names &renamed, bool isInner = false) {
+  if (isInner)
+    for (onnx::ValueInfoProto &output : *graph.mutable_output())
+      if (auto found = renamed.find(output.name()); found != renamed.end())
+        output.set_name(found->second);
   for (onnx::NodeProto &node : *graph.mutable_node()) {
     for (std::string &input : *node.mutable_input())
       if (auto found = renamed.find(input); found != renamed.end())
         input = found->second;
     for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
       if (attribute.has_g())
-        renameInputs(*attribute.mutable_g(), renamed);
+        renameUses(*attribute.mutable_g(), renamed, true);
       for (onnx::GraphProto &inner : *attribute.mutable_graphs())
-        renameInputs(inner, renamed);
+        renameUses(inner, renamed, true);
     }
   }
 }
@@ -40,8 +43,9 @@ static void addNames(const onnx::GraphProto &graph, std::set<std::string> &names
   }
 }
 
-void addCasts(onnx::GraphProto &graph, const std::set<std::string> &initializers) {
-  std::set<std::string> names = initializers;
+void addCasts(onnx::GraphProto &graph, const std::set<std::string> &initializers,
+              const std::set<std::string> &taken) {
+  std::set<std::string> names = taken;
   addNames(graph, names);
   Names renamed;
   for (const std::string &name : initializers) {
@@ -50,7 +54,7 @@ void addCasts(onnx::GraphProto &graph, const std::set<std::string> &initializers
       wide += "_";
     renamed[name] = wide;
   }
-  renameInputs(graph, renamed);
+  renameUses(graph, renamed);
   auto &nodes = *graph.mutable_node();
   for (const auto &[name, wide] : renamed) {
     onnx::NodeProto &cast = *nodes.Add();
@@ -67,8 +71,8 @@ void addCasts(onnx::GraphProto &graph, const std::set<std::string> &initializers
 }
 
 static bool isCastToFloat(const onnx::NodeProto &node) {
-  return node.op_type() == "Cast" && node.domain().empty() && node.input_size() == 1 &&
-         node.output_size() == 1 &&
+  return isOnnx(node, "Cast") && node.input_size() == 1 && node.output_size() == 1 &&
+         !node.output(0).empty() &&
          std::any_of(node.attribute().begin(), node.attribute().end(), [](const auto &attribute) {
            return attribute.name() == "to" && attribute.i() == onnx::TensorProto::FLOAT;
          });
@@ -88,23 +92,29 @@ static std::set<std::string> namesOfFloats(const onnx::GraphProto &graph) {
 
 void removeCasts(onnx::GraphProto &graph) {
   const std::set<std::string> floats = namesOfFloats(graph);
-  std::set<std::string> outputs;
-  for (const onnx::ValueInfoProto &output : graph.output())
-    outputs.insert(output.name());
+  std::map<std::string, int> makers; // a name that two have is an error, which must stay
+  for (const onnx::NodeProto &node : graph.node())
+    for (const std::string &output : node.output())
+      ++makers[output];
+  for (const auto *values : {&graph.input(), &graph.output()})
+    for (const onnx::ValueInfoProto &value : *values)
+      ++makers[value.name()];
+  for (const onnx::TensorProto &tensor : graph.initializer())
+    ++makers[tensor.name()];
   for (onnx::ValueInfoProto &value : *graph.mutable_value_info())
     if (floats.count(value.name()) && value.type().has_tensor_type())
       value.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
   Names renamed;
   auto &nodes = *graph.mutable_node();
   auto isTaken = [&](const onnx::NodeProto &node) {
-    if (!isCastToFloat(node) || !floats.count(node.input(0)) || outputs.count(node.output(0)))
+    if (!isCastToFloat(node) || !floats.count(node.input(0)) || makers[node.output(0)] > 1)
       return false;
     renamed[node.output(0)] = node.input(0);
     return true;
   };
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(), isTaken), nodes.end());
   if (!renamed.empty())
-    renameInputs(graph, renamed);
+    renameUses(graph, renamed);
 }
 
 } // namespace trainc::reader

@@ -14,7 +14,9 @@ namespace trainc::reader {
 /// What reads a Cast to float32 of an initializer or constant that is float32 reads that itself.
 void removeCasts(onnx::GraphProto &graph);
 
-/// What reads one of them reads a Cast of it to float32.
-void addCasts(onnx::GraphProto &graph, const std::set<std::string> &initializers);
+/// What reads one of the initializers reads a Cast of it to float32, whose name is none of those
+/// that the graph has or that are `taken`.
+void addCasts(onnx::GraphProto &graph, const std::set<std::string> &initializers,
+              const std::set<std::string> &taken);
 
 } // namespace trainc::reader
