@@ -4,6 +4,7 @@
 #include "passes/attention/unraised.h"
 #include "dialects/nn/raised_pattern.h"
 #include "dialects/nn/views.h"
+#include "passes/attention/written_dropout.h"
 
 using namespace mlir;
 
@@ -47,9 +48,16 @@ struct WayToProduct {
   Operation *change = nullptr; // another one
 };
 
+/// After a dropout that raise-attention knows.
+Value afterDropout(Value weights) {
+  std::optional<WrittenDropout> dropout = writtenDropout(weights);
+  return dropout ? dropout->result.getResult() : weights;
+}
+
 std::optional<WayToProduct> wayToProduct(Value weights, int depth = 0) {
   if (depth == kFarthest)
     return std::nullopt;
+  weights = afterDropout(weights);
   for (Operation *user : weights.getUsers()) {
     if (auto product = dyn_cast<nn::MatmulOp>(user)) {
       if (isComputed(product.getA()) && isComputed(product.getB()))
@@ -100,8 +108,10 @@ std::string whyWrittenOut(nn::SoftmaxOp softmax) {
     return "its weights have a dropout that is written by hand";
   if (way->change)
     return "its weights go through " + mnemonicOf(way->change);
-  return softmax.getResult().hasOneUse() ? whyNotScores(softmax.getX())
-                                         : "its weights are read elsewhere, too";
+  Value weights = softmax.getResult();
+  return weights.hasOneUse() || afterDropout(weights) != weights
+             ? whyNotScores(softmax.getX())
+             : "its weights are read elsewhere, too";
 }
 
 } // namespace trainc

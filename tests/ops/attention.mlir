@@ -115,6 +115,16 @@ func.func @key_alone(%a0: tensor<2x5x4xf32>, %a1: tensor<2x5x4xf32>, %a2: tensor
 // -----
 
 // attention-c6
+func.func @stream_alone(%a0: tensor<2x5x4xf32>, %a1: tensor<2x5x4xf32>, %a2: tensor<2x5x4xf32>) {
+  // expected-error@+2 {{a dropout has a stream}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y, %s = nn.attention %a0, %a1, %a2 {scale = 1.0 : f64, stream = 1 : i64} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> (tensor<2x5x4xf32>, tensor<2x5xf32>)
+  return
+}
+
+// -----
+
+// attention-c6
 func.func @more_than_all(%a0: tensor<2x5x4xf32>, %a1: tensor<2x5x4xf32>, %a2: tensor<2x5x4xf32>) {
   // expected-error@+2 {{`dropped` of 1 to 1073741824}}
   // expected-error@+1 {{failed to infer returned types}}

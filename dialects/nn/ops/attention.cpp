@@ -47,7 +47,8 @@ LogicalResult checkOperands(std::optional<Location> location, RankedTensorType q
     return emitOptionalError(location, "there are at most ", kMostMasks,
                              " masks, which broadcast to ", RankedTensorType::get(scores, sum));
   Value key = keyOf(masksAndKey);
-  bool fitsDropout = dropped ? *dropped >= 1 && *dropped <= kAllDropped : !key;
+  bool fitsDropout =
+      dropped ? *dropped >= 1 && *dropped <= kAllDropped && stream.value_or(0) >= 0 : !key;
   if (stream.has_value() != dropped.has_value() || !fitsDropout ||
       (key && key.getType() !=
                   RankedTensorType::get({}, IntegerType::get(q.getContext(), 64)))) // attention-c6

@@ -25,7 +25,8 @@ def AttentionOp
 
     With `dropped`, elements of the softmax are dropped with a probability of dropped / 2^30, and the
     others divided by that of the rest, before they weigh values: element [..., i, j] by its number of
-    `stream` under the key, as nn.random_bits has it. The key is the last operand; without one it is 0.
+    `stream` under the key, as nn.random_bits has it. The key is the last operand. Without one it is 0,
+    which derive-evaluate replaces: a step has a key.
 
         %0, %1 = nn.attention %q, %k, %v, %mask {scale = 0.5 : f64, reach = 0 : i64}
             : (tensor<2x6x5x4xf32>, tensor<2x3x5x4xf32>, tensor<2x3x5x7xf32>, tensor<2x1x1x5xf32>)
@@ -34,7 +35,7 @@ def AttentionOp
     attention-c1: q, k and v have one rank, at least 3, one float element type and no size of 0.
     attention-c2: their sizes fit; heads of keys divide those of queries.
     attention-c3: at most two masks, of the sums' type, that broadcast to the scores.
-    attention-c6: stream and dropped are both there or not; dropped is within [1, 2^30]; a key is a
+    attention-c6: stream, from 0 on, and dropped, within [1, 2^30], are both there or not; a key is a
     number of i64, where something is dropped.
   }];
   let arguments = (ins NN_FloatTensor:$q, NN_FloatTensor:$k, NN_FloatTensor:$v,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """attention_dropout.py: writes two layers of causal attention, whose weights have dropout, and data for them.
 
-The second layer has one head of keys for two of queries, and its dropout comes after a reshape.
+The second layer has one head of keys for two of queries. The rates are such that f32 has the factors of what stays
+as they are, so that f64 can be compared.
 """
 import random
 import struct
