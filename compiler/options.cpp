@@ -324,8 +324,6 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.kept = keep.empty() ? "" : readerInto(report).pattern("keep", keep);
   if (shardsGradients() && target == "cuda")
     complain("--shard", "gradients are shared out for --target cpu alone so far", "--shard none");
-  if (precision == "fp16" && target == "cuda")
-    complain("--precision", "fp16 is for --target cpu alone so far", "--precision bf16");
   auto isOfAllRanks = [](const auto &one) { return one.second == "all-ranks"; };
   if ((batchNorm == "all-ranks" || any_of(recipe.batchNormOf, isOfAllRanks)) && target == "cuda")
     complain("--batch-norm", "statistics of all ranks are for --target cpu alone so far",

@@ -250,7 +250,7 @@ void compute_chunk(convolution_part part, const convolution_shape &shape,
       work.make(first, storage);
     return work.multiply(second, is_input(shape) ? first : storage, to);
   }
-  if constexpr (!std::is_same_v<To, bfloat16>) { // gradients are sums
+  if constexpr (!is_narrow_v<To>) { // gradients are sums
     const chunk<T, To> work(shape, columns);
     if (part == convolution_part::weight_gradient) {
       work.make(first, storage);
@@ -311,5 +311,7 @@ DEFINE_CONVOLUTIONS(float, float)
 DEFINE_CONVOLUTIONS(double, double)
 DEFINE_CONVOLUTIONS(bfloat16, float)
 DEFINE_CONVOLUTION(convolution, convolution_part::result, bfloat16, float)
+DEFINE_CONVOLUTIONS(float16, float)
+DEFINE_CONVOLUTION(convolution, convolution_part::result, float16, float)
 
 } // namespace trainc

@@ -572,10 +572,16 @@ exchange_times device::last_exchange() const { return {}; }
 
 void device::set_bits(int64_t offset, uint64_t bits) {
   scalar_list &list = own_->gpu->scalars;
-  if (list.count == scalar_list::capacity)
+  int place = 0; // one for each offset: all of the list are written at once
+  while (place < list.count && list.offsets[place] != offset)
+    ++place;
+  if (place == scalar_list::capacity) {
     own_->queue_scalars();
-  list.offsets[list.count] = offset;
-  list.values[list.count++] = bits;
+    place = 0;
+  }
+  list.offsets[place] = offset;
+  list.values[place] = bits;
+  list.count = std::max(list.count, place + 1);
 }
 
 void device::implementation::queue_scalars() {

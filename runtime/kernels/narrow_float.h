@@ -32,6 +32,11 @@ struct bfloat16_format {
 // IEEE's: 5 bits of exponent, 10 of fraction.
 struct float16_format {
   TRAINC_INLINE static uint16_t nearest(float value) {
+#ifdef __CUDA_ARCH__
+    uint16_t bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+#else
     const auto whole = std::bit_cast<int32_t>(value);
     const int32_t sign = whole >> 16 & 0x8000, size = whole & 0x7fffffff;
     const int32_t normal = (size - bias + 0xfff + (size >> 13 & 1)) >> 13;
@@ -41,8 +46,14 @@ struct float16_format {
     const int32_t not_finite = chosen(size > infinite, 0x7e00 | (size >> 13 & 0x3ff), 0x7c00);
     const int32_t finite = chosen(size < least_normal, subnormal, normal);
     return static_cast<uint16_t>(sign | chosen(size < too_large, finite, not_finite));
+#endif
   }
   TRAINC_INLINE static float value_of(uint16_t bits) {
+#ifdef __CUDA_ARCH__
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+#else
     const int32_t size = (bits & 0x7fff) << 13;
     const int32_t subnormal = std::bit_cast<int32_t>(std::bit_cast<float>(size + least_normal) -
                                                      std::bit_cast<float>(least_normal));
@@ -50,6 +61,7 @@ struct float16_format {
     const int32_t value = chosen(size < 0x0f800000, finite, size + 2 * bias);
     return std::bit_cast<float>(static_cast<uint32_t>(value) | static_cast<uint32_t>(bits & 0x8000)
                                                                    << 16);
+#endif
   }
 
 private:

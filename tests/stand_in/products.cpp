@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrix products for cuBLASLt's callers: f32 through oneDNN on one thread, f64 by a
-// plain loop, bf16 as f32 whose result is rounded. Every byte that a product touches is checked as
-// a kernel's would be.
+// plain loop, bf16 and f16 as f32 whose result is rounded. Every byte that a product touches is
+// checked as a kernel's would be.
 #include "products.h"
 #include "memory.h"
 #include "operations.h"
@@ -101,6 +101,25 @@ uint16_t rounded_to_bf16(float x) {
   return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
+// f16, as this machine's compiler converts it.
+float widened_f16(uint16_t number) {
+  _Float16 x;
+  std::memcpy(&x, &number, 2);
+  return static_cast<float>(x);
+}
+
+uint16_t rounded_to_f16(float x) {
+  const auto rounded = static_cast<_Float16>(x);
+  uint16_t bits;
+  std::memcpy(&bits, &rounded, 2);
+  return bits;
+}
+
+struct narrow_type {
+  float (*widened)(uint16_t);
+  uint16_t (*rounded)(float);
+};
+
 // Elements of an operand, one line after the other, each as `number` makes it.
 template <typename T> std::vector<float> each(const operand &m, float (*number)(T)) {
   std::vector<float> result;
@@ -142,19 +161,20 @@ void multiply_f32(const sizes &s, operand left, operand right, const operand &d,
     fail(current_operation(), "oneDNN refuses the product");
 }
 
-void multiply_bf16(const sizes &s, const operand &left, const operand &right, const operand &d,
-                   float alpha, float beta, bool rounds) {
-  const std::vector<float> wide_left = each(left, widened), wide_right = each(right, widened);
+void multiply_narrow(const narrow_type &type, const sizes &s, const operand &left,
+                     const operand &right, const operand &d, float alpha, float beta, bool rounds) {
+  const std::vector<float> wide_left = each(left, type.widened),
+                           wide_right = each(right, type.widened);
   if (!rounds)
     return multiply_f32(s, packed(left, wide_left), packed(right, wide_right), d, alpha, beta,
                         false);
-  std::vector<float> sums = each(d, widened);
+  std::vector<float> sums = each(d, type.widened);
   multiply_f32(s, packed(left, wide_left), packed(right, wide_right), packed(d, sums), alpha, beta,
                false);
   auto *result = reinterpret_cast<uint16_t *>(const_cast<char *>(d.data));
   for (int64_t i = 0; i < d.lines; ++i)
     for (int64_t j = 0; j < d.elements; ++j)
-      result[i * d.leading + j] = rounded_to_bf16(sums[static_cast<size_t>(i * d.elements + j)]);
+      result[i * d.leading + j] = type.rounded(sums[static_cast<size_t>(i * d.elements + j)]);
 }
 
 void multiply_f64(const sizes &s, const operand &left, const operand &right, const operand &d,
@@ -299,9 +319,11 @@ void compute_entry(const product &p, int64_t batch) {
   }
   if (p.d_layout.type == CUDA_R_64F)
     multiply_f64(s, left, right, d, p.alpha, p.beta);
-  else if (p.a_layout.type == CUDA_R_16BF)
-    multiply_bf16(s, left, right, d, static_cast<float>(p.alpha), static_cast<float>(p.beta),
-                  p.d_layout.type == CUDA_R_16BF);
+  else if (operand_size == 2)
+    multiply_narrow(p.a_layout.type == CUDA_R_16BF ? narrow_type{widened, rounded_to_bf16}
+                                                   : narrow_type{widened_f16, rounded_to_f16},
+                    s, left, right, d, static_cast<float>(p.alpha), static_cast<float>(p.beta),
+                    size == 2);
   else
     multiply_f32(s, left, right, d, static_cast<float>(p.alpha), static_cast<float>(p.beta),
                  p.description.compute == CUBLAS_COMPUTE_32F_FAST_TF32);

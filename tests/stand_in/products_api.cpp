@@ -103,9 +103,9 @@ cublasStatus_t check(const cublasLtMatmulDescription *by, const cublasLtMatrixDe
   if (!shapes_agree(*by, *a, *b, *c, *d))
     return CUBLAS_STATUS_INVALID_VALUE;
   const cudaDataType scale = by->compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F;
-  // bf16 operands have a result of either, and no other compute type.
-  const bool is_bf16 = a->type == CUDA_R_16BF && by->compute == CUBLAS_COMPUTE_32F;
-  if (a->type != (is_bf16 ? CUDA_R_16BF : scale) || b->type != a->type || c->type != d->type ||
+  // Operands of 16 bits have a result of those or of f32, and no other compute type.
+  const bool is_narrow = size_of(a->type) == 2 && by->compute == CUBLAS_COMPUTE_32F;
+  if ((!is_narrow && a->type != scale) || b->type != a->type || c->type != d->type ||
       (d->type != scale && d->type != a->type))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (by->scale != scale || by->pointers != CUBLASLT_POINTER_MODE_HOST)

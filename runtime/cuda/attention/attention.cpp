@@ -32,5 +32,6 @@ void compute_attention_gradient(const attention_shape &shape,
 ATTENTION_OF(float)
 ATTENTION_OF(double)
 ATTENTION_OF(bfloat16)
+ATTENTION_OF(float16)
 
 } // namespace trainc

@@ -77,5 +77,6 @@ template <typename T> void means_of_slopes(const attention_gradient_call<T> &cal
 template void means_of_slopes(const attention_gradient_call<float> &);
 template void means_of_slopes(const attention_gradient_call<double> &);
 template void means_of_slopes(const attention_gradient_call<bfloat16> &);
+template void means_of_slopes(const attention_gradient_call<float16> &);
 
 } // namespace trainc

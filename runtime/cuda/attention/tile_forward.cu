@@ -122,6 +122,8 @@ TILE_FORWARD(attention_f32_wide, float, 2)
 TILE_FORWARD(attention_f64, double, 1)
 TILE_FORWARD(attention_bf16, bfloat16, 1)
 TILE_FORWARD(attention_bf16_wide, bfloat16, 2)
+TILE_FORWARD(attention_f16, float16, 1)
+TILE_FORWARD(attention_f16_wide, float16, 2)
 #undef TILE_FORWARD
 
 template <typename T, typename Kernel>
@@ -162,6 +164,12 @@ template <>
 void attention_on_tiles(const attention_shape &shape, bool masked_to_zero,
                         const attention_tensors<bfloat16> &tensors) {
   start(attention_bf16, attention_bf16_wide, shape, masked_to_zero, tensors);
+}
+
+template <>
+void attention_on_tiles(const attention_shape &shape, bool masked_to_zero,
+                        const attention_tensors<float16> &tensors) {
+  start(attention_f16, attention_f16_wide, shape, masked_to_zero, tensors);
 }
 
 } // namespace trainc

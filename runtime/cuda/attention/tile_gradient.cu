@@ -109,6 +109,7 @@ TILE_GRADIENT(attention_f32, float, 1)
 TILE_GRADIENT(attention_f32_wide, float, 2)
 TILE_GRADIENT(attention_f64, double, 1)
 TILE_GRADIENT(attention_bf16, bfloat16, 1)
+TILE_GRADIENT(attention_f16, float16, 1)
 #undef TILE_GRADIENT
 
 template <typename T, typename OfQueries, typename OfKeys>
@@ -147,6 +148,10 @@ template <> void gradient_on_tiles(const attention_gradient_call<double> &call) 
 
 template <> void gradient_on_tiles(const attention_gradient_call<bfloat16> &call) {
   start(attention_bf16_dq, attention_bf16_dk_dv, 1, call);
+}
+
+template <> void gradient_on_tiles(const attention_gradient_call<float16> &call) {
+  start(attention_f16_dq, attention_f16_dk_dv, 1, call);
 }
 
 } // namespace trainc

@@ -76,6 +76,7 @@ find_dmask(const attention_shape &shape, const attention_gradient_layouts &layou
 MASK_GRADIENT(attention_f32_dmask, float)
 MASK_GRADIENT(attention_f64_dmask, double)
 MASK_GRADIENT(attention_bf16_dmask, bfloat16)
+MASK_GRADIENT(attention_f16_dmask, float16)
 #undef MASK_GRADIENT
 
 } // namespace
@@ -94,5 +95,6 @@ template <typename T> void mask_gradient_on_tiles(const attention_gradient_call<
 template void mask_gradient_on_tiles(const attention_gradient_call<float> &);
 template void mask_gradient_on_tiles(const attention_gradient_call<double> &);
 template void mask_gradient_on_tiles(const attention_gradient_call<bfloat16> &);
+template void mask_gradient_on_tiles(const attention_gradient_call<float16> &);
 
 } // namespace trainc

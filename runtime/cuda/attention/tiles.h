@@ -14,10 +14,9 @@ namespace trainc {
 
 // What computes attention of numbers of T, and its gradient, which has more sums.
 template <typename T>
-using tiles_of = std::conditional_t<std::is_same_v<T, bfloat16>, warp_tiles<1>, squares<T>>;
+using tiles_of = std::conditional_t<is_narrow_v<T>, warp_tiles<T, 1>, squares<T>>;
 template <typename T>
-using gradient_tiles_of =
-    std::conditional_t<std::is_same_v<T, bfloat16>, warp_tiles<2>, squares<T>>;
+using gradient_tiles_of = std::conditional_t<is_narrow_v<T>, warp_tiles<T, 2>, squares<T>>;
 
 // A base that is empty, as that of squares, takes no memory.
 template <typename Tiles> struct three_tiles : Tiles::exchange {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiles of bf16 numbers whose products are those of tensor cores: a warp has 16 rows of a product,
-// and all columns or, with `split` warps side by side, a part of them.
+// Tiles of bf16 or f16 numbers whose products are those of tensor cores: a warp has 16 rows of a
+// product, and all columns or, with `split` warps side by side, a part of them.
 #pragma once
 
 #include "runtime/cuda/attention/places.h"
@@ -12,8 +12,8 @@
 namespace trainc {
 
 // An object is this thread's place in a tile: its rows and columns of a product.
-template <int split> struct warp_tiles {
-  using element = bfloat16;
+template <typename T, int split> struct warp_tiles {
+  using element = T;
   using sum = float;
   static constexpr int edge = 64, warps = edge / 16 * split, threads = 32 * warps;
   static constexpr int thread_rows = 2, thread_columns = edge / split / 4;
@@ -26,11 +26,11 @@ template <int split> struct warp_tiles {
   // banks, whether they read along rows or columns.
   struct tile {
     static constexpr int stride = edge + 8;
-    alignas(16) bfloat16 data[edge * stride];
+    alignas(16) T data[edge * stride];
 
-    __device__ const bfloat16 &at(int row, int column) const { return data[row * stride + column]; }
+    __device__ const T &at(int row, int column) const { return data[row * stride + column]; }
     __device__ void set(int row, int column, float value) {
-      data[row * stride + column] = static_cast<bfloat16>(value);
+      data[row * stride + column] = static_cast<T>(value);
     }
     // Two neighbours of a row, the first of them at an even column; or of a column.
     __device__ uint32_t along_row(int row, int column) const {
@@ -56,8 +56,8 @@ template <int split> struct warp_tiles {
   }
 
   // Elements from (row, column) on; 0 outside of the matrix.
-  __device__ static void load(const head_matrix<const bfloat16> &matrix, int64_t row,
-                              int64_t column, tile &to) {
+  __device__ static void load(const head_matrix<const T> &matrix, int64_t row, int64_t column,
+                              tile &to) {
     constexpr int group = 8, groups = edge / group; // of 16 bytes
     const bool is_wide = matrix.column_stride == 1 && matrix.row_stride % group == 0 &&
                          reinterpret_cast<uintptr_t>(matrix.data) % 16 == 0;
@@ -65,14 +65,14 @@ template <int split> struct warp_tiles {
     for (int i = 0; i < edge * groups / threads; ++i) {
       const int place = static_cast<int>(threadIdx.x) + i * threads;
       const int r = place / groups, c = place % groups * group;
-      bfloat16 *values = to.data + r * tile::stride + c;
+      T *values = to.data + r * tile::stride + c;
       const int64_t at = column + c;
       if (is_wide && row + r < matrix.rows && at + group <= matrix.columns) {
         set_vector(values, vector_at<int4>(&matrix.at(row + r, at)));
       } else {
         for (int k = 0; k < group; ++k) {
           const bool is_inside = row + r < matrix.rows && at + k < matrix.columns;
-          values[k] = is_inside ? matrix.at(row + r, at + k) : bfloat16::of_bits(0);
+          values[k] = is_inside ? matrix.at(row + r, at + k) : T::of_bits(0);
         }
       }
     }
@@ -133,7 +133,7 @@ private:
         const right_fragment b = {{pair(first + g, 0), pair(first + g, 1)}};
         float four[4] = {added[0][2 * n], added[0][2 * n + 1], added[1][2 * n],
                          added[1][2 * n + 1]};
-        multiply_add(a, b, lanes.of[warp], four);
+        multiply_add<T>(a, b, lanes.of[warp], four);
         added[0][2 * n] = four[0];
         added[0][2 * n + 1] = four[1];
         added[1][2 * n] = four[2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A product of bf16 numbers by the tensor cores of a warp, summed in f32: 16 x 16 by 16 x 8, in the
-// fragments of PTX's mma.m16n8k16. The host compiler, which the stand-in uses, gets the same
+// A product of bf16 or f16 numbers by the tensor cores of a warp, summed in f32: 16 x 16 by 16 x 8,
+// in the fragments of PTX's mma.m16n8k16. The host compiler, which the stand-in uses, gets the same
 // meaning from what the lanes tell each other in shared memory.
 #pragma once
 
@@ -30,21 +30,31 @@ struct warp_exchange {
 #endif
 };
 
-__device__ inline uint32_t pair_of(bfloat16 low, bfloat16 high) {
+template <typename Format>
+__device__ inline uint32_t pair_of(narrow_float<Format> low, narrow_float<Format> high) {
   return low.bits | static_cast<uint32_t>(high.bits) << 16;
 }
 
+#if defined(__CUDA_ARCH__)
+#define MULTIPLY_ADD(format)                                                                       \
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." format "." format ".f32 "                  \
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                   \
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])                        \
+               : "r"(left.of[0]), "r"(left.of[1]), "r"(left.of[2]), "r"(left.of[3]),               \
+                 "r"(right.of[0]), "r"(right.of[1]))
+#endif
+
 // sums += left right
+template <typename T>
 __device__ inline void multiply_add(const left_fragment &left, const right_fragment &right,
                                     [[maybe_unused]] warp_exchange &exchange, float (&sums)[4]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  __trap(); // bf16 needs sm_80; programs for it are not compiled for less
+  __trap(); // these need sm_80; programs for them are not compiled for less
 #elif defined(__CUDA_ARCH__)
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-               : "r"(left.of[0]), "r"(left.of[1]), "r"(left.of[2]), "r"(left.of[3]),
-                 "r"(right.of[0]), "r"(right.of[1]));
+  if constexpr (std::is_same_v<T, bfloat16>)
+    MULTIPLY_ADD("bf16");
+  else
+    MULTIPLY_ADD("f16");
 #else
   const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
   exchange.left[lane] = left;
@@ -52,7 +62,7 @@ __device__ inline void multiply_add(const left_fragment &left, const right_fragm
   __syncwarp();
   const auto number = [](uint32_t pair, int k) {
     return static_cast<float>(
-        bfloat16::of_bits(static_cast<uint16_t>(k % 2 == 0 ? pair & 0xffff : pair >> 16)));
+        T::of_bits(static_cast<uint16_t>(k % 2 == 0 ? pair & 0xffff : pair >> 16)));
   };
   for (int i = 0; i < 4; ++i)
     for (int k = 0; k < 16; ++k) {

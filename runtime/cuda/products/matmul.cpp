@@ -125,6 +125,7 @@ arenas addresses_for_planning() {
 template <typename T> constexpr product_number number_of = product_number::f32;
 template <> constexpr product_number number_of<double> = product_number::f64;
 template <> constexpr product_number number_of<bfloat16> = product_number::bf16;
+template <> constexpr product_number number_of<float16> = product_number::f16;
 
 template <typename T, typename To = T>
 void multiply(const matmul_shape &shape, product_epilogue epilogue, bool adds,
@@ -184,17 +185,19 @@ void matmul(const matmul_shape &shape, const float *a, const float *b, float *c)
 void matmul(const matmul_shape &shape, const double *a, const double *b, double *c) {
   multiply<double>(shape, product_epilogue::none, false, {a, b, c});
 }
-template <> void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
-  multiply<bfloat16, float>(shape, product_epilogue::none, false, {a, b, c});
-}
-template <>
-void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, bfloat16 *c) {
-  multiply<bfloat16>(shape, product_epilogue::none, false, {a, b, c});
-}
-template <>
-void matmul_add(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
-  multiply<bfloat16, float>(shape, product_epilogue::none, true, {a, b, c});
-}
+#define NARROW_PRODUCTS(T)                                                                         \
+  template <> void matmul(const matmul_shape &shape, const T *a, const T *b, float *c) {           \
+    multiply<T, float>(shape, product_epilogue::none, false, {a, b, c});                           \
+  }                                                                                                \
+  template <> void matmul(const matmul_shape &shape, const T *a, const T *b, T *c) {               \
+    multiply<T>(shape, product_epilogue::none, false, {a, b, c});                                  \
+  }                                                                                                \
+  template <> void matmul_add(const matmul_shape &shape, const T *a, const T *b, float *c) {       \
+    multiply<T, float>(shape, product_epilogue::none, true, {a, b, c});                            \
+  }
+NARROW_PRODUCTS(bfloat16)
+NARROW_PRODUCTS(float16)
+#undef NARROW_PRODUCTS
 void matmul_add(const matmul_shape &shape, const float *a, const float *b, float *c) {
   multiply<float>(shape, product_epilogue::none, true, {a, b, c});
 }

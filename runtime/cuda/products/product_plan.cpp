@@ -36,9 +36,17 @@ const char *epilogue_name(product_epilogue epilogue) {
 }
 
 cudaDataType library_type(product_number number) {
-  return number == product_number::f64   ? CUDA_R_64F
-         : number == product_number::f32 ? CUDA_R_32F
-                                         : CUDA_R_16BF;
+  switch (number) {
+  case product_number::f64:
+    return CUDA_R_64F;
+  case product_number::f32:
+    return CUDA_R_32F;
+  case product_number::bf16:
+    return CUDA_R_16BF;
+  case product_number::f16:
+    return CUDA_R_16F;
+  }
+  return CUDA_R_32F;
 }
 
 cublasComputeType_t library_compute(product_number operands, bool tf32) {
@@ -54,7 +62,8 @@ std::string math_name(const product_key &key, bool tf32) {
     return "f64";
   if (key.operands == product_number::f32)
     return tf32 ? "tf32" : "f32";
-  return key.result == product_number::f32 ? "bf16 to f32" : "bf16";
+  const std::string name = key.operands == product_number::bf16 ? "bf16" : "f16";
+  return key.result == product_number::f32 ? name + " to f32" : name;
 }
 
 cublasLtEpilogue_t library_epilogue(const product_key &key, bool swapped) {
@@ -156,7 +165,7 @@ std::vector<cublasLtMatmulAlgo_t> product_plan::proposals(cublasLtHandle_t libra
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(product_workspace_bytes));
   // A sum cut along k must be put together in a fixed order: by a step of its own,
   // not by whichever block is done first; and in f32, also where the result is narrower.
-  const bool rounds = key_.result == product_number::bf16;
+  const bool rounds = bytes_of(key_.result) == 2;
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
                                (rounds ? 0 : CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE)));

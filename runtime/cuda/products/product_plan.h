@@ -22,7 +22,7 @@ enum class product_epilogue : int64_t {
   sum_of_b
 };
 
-enum class product_number : int64_t { f32, f64, bf16 };
+enum class product_number : int64_t { f32, f64, bf16, f16 };
 constexpr int64_t bytes_of(product_number number) {
   return number == product_number::f64 ? 8 : number == product_number::f32 ? 4 : 2;
 }

@@ -40,6 +40,7 @@ template <typename T> std::vector<char> pattern(int64_t bytes) {
 std::vector<char> pattern(product_number number, int64_t bytes) {
   return number == product_number::f64   ? pattern<double>(bytes)
          : number == product_number::f32 ? pattern<float>(bytes)
+         : number == product_number::f16 ? pattern<float16>(bytes)
                                          : pattern<bfloat16>(bytes);
 }
 

@@ -15,7 +15,7 @@ namespace trainc {
 namespace {
 
 template <typename T> struct convolution_test : testing::Test {
-  using sum = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
+  using sum = std::conditional_t<is_narrow_v<T>, float, T>;
 
   void check(convolution_part part, const convolution_case &problem, int64_t bytes) {
     const convolution_numbers numbers(part, problem, sizeof(T) == 2 ? 8 : 20);
@@ -39,7 +39,7 @@ template <typename T> struct convolution_test : testing::Test {
   }
 };
 
-using element_types = testing::Types<float, double, bfloat16>;
+using element_types = testing::Types<float, double, bfloat16, float16>;
 TYPED_TEST_SUITE(convolution_test, element_types);
 
 // Large enough to be cut, small enough for an executor of single threads.

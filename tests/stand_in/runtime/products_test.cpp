@@ -55,7 +55,7 @@ public:
         on_b_(b_), on_c_(before_) {}
 
   void queue() const {
-    if constexpr (!std::is_same_v<To, bfloat16>)
+    if constexpr (!is_narrow_v<To>)
       if (adds_)
         return matmul_add(shape_, on_a_.data(), on_b_.data(), on_c_.data());
     matmul(shape_, on_a_.data(), on_b_.data(), on_c_.data());
@@ -65,7 +65,7 @@ public:
     const std::vector<To> c = on_c_.values();
     std::vector<bool> written(c.size());
     const double tolerance = (sizeof(To) == 8 ? 1e-15 : 1e-6) * static_cast<double>(shape_.k + 1);
-    const double rounding = sizeof(To) == 2 ? 1.0 / 256 : 0; // of bf16, relative
+    const double rounding = sizeof(To) == 2 ? 1.0 / 256 : 0; // of bf16, which is the coarser one
     for (int64_t batch = 0; batch < batch_count(shape_); ++batch)
       for (int64_t i = 0; i < shape_.m; ++i)
         for (int64_t j = 0; j < shape_.n; ++j) {
@@ -114,7 +114,7 @@ matmul_shape make_shape(int64_t m, int64_t n, int64_t k, int layout, int64_t gap
 }
 
 template <typename T, typename To = T> void check_every_layout() {
-  constexpr bool rounds = std::is_same_v<To, bfloat16>; // no sum with what was there
+  constexpr bool rounds = is_narrow_v<To>; // no sum with what was there
   std::vector<std::unique_ptr<product_case<T, To>>> cases;
   for (auto [m, n, k] : {std::tuple{1, 1, 1}, {7, 5, 3}, {1, 33, 17}, {64, 1, 19}, {32, 48, 16}})
     for (int layout = 0; layout < 8; ++layout)
@@ -135,6 +135,8 @@ TEST(cuda_products, every_layout) {
   check_every_layout<double>();
   check_every_layout<bfloat16, float>();
   check_every_layout<bfloat16>();
+  check_every_layout<float16, float>();
+  check_every_layout<float16>();
 }
 
 TEST(cuda_products, offsets_and_batches) {
