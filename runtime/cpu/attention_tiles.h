@@ -12,7 +12,6 @@
 #include "runtime/kernels/attention_gradient.h"
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/matrix_storage.h"
-#include "runtime/kernels/random.h"
 
 #include <algorithm>
 
@@ -175,7 +174,7 @@ tile_dropout<attention_sum<T>> dropout_of(const attention_shape &shape,
           (head * shape.sizes.queries + query) * shape.sizes.keys + key,
           shape.sizes.keys,
           static_cast<int32_t>(of.dropped),
-          static_cast<attention_sum<T>>(dropout_factor(of.dropped))};
+          static_cast<attention_sum<T>>(of.kept)};
 }
 
 // What products of T read: `P`, which is T or what sums are. Calls work(P()).

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/kernels/matmul.h"
+#include "runtime/kernels/random.h"
 
 #include <limits>
 #include <type_traits>
@@ -31,7 +32,11 @@ struct attention_masks {
 // Of the weights: element (head, query, key) is dropped by its number of the stream
 // (runtime/kernels/random.h). Nothing is where `dropped` is 0.
 struct attention_dropout {
-  int64_t stream = 0, dropped = 0;
+  int64_t stream, dropped;
+  double kept; // what others are multiplied by
+
+  attention_dropout(int64_t stream = 0, int64_t dropped = 0)
+      : stream(stream), dropped(dropped), kept(dropout_factor(dropped)) {}
 };
 
 // What masks, sums and numbers of rows are.

@@ -6,7 +6,6 @@
 #include "runtime/kernels/attention_gradient.h"
 #include "runtime/kernels/math.h"
 #include "runtime/kernels/matrix_storage.h"
-#include "runtime/kernels/random.h"
 
 #include <cuda_runtime.h>
 
@@ -66,21 +65,17 @@ masks_of(const attention_shape &shape, const attention_tensors<T> &tensors, int6
 
 // What the weights of one head are multiplied by.
 template <typename S> struct head_dropout {
-  int64_t key, stream, first, keys; // the number of the head's first weight, and of a query's
-  int32_t dropped;                  // 0 where nothing is
-  S kept;
-
-  __device__ head_dropout(const attention_shape &shape, const int64_t *key, int64_t head)
-      : key(key == nullptr ? 0 : *key), stream(shape.dropout.stream),
-        first(head * shape.sizes.queries * shape.sizes.keys), keys(shape.sizes.keys),
-        dropped(static_cast<int32_t>(shape.dropout.dropped)),
-        kept(static_cast<S>(dropout_factor(shape.dropout.dropped))) {}
+  const attention_shape &shape; // a parameter of the kernel, which takes no registers
+  const int64_t *key;
+  int64_t head;
 
   __device__ S factor(int64_t query, int64_t key_of_row) const {
-    if (dropped == 0)
+    const attention_dropout &dropout = shape.dropout;
+    if (dropout.dropped == 0)
       return 1;
-    const int64_t element = first + query * keys + key_of_row;
-    return random_bits<dropout_bits>(key, stream, element) < dropped ? S(0) : kept;
+    const int64_t element = (head * shape.sizes.queries + query) * shape.sizes.keys + key_of_row;
+    const bool drops = random_bits<dropout_bits>(*key, dropout.stream, element) < dropout.dropped;
+    return drops ? S(0) : static_cast<S>(dropout.kept);
   }
 };
 

@@ -67,7 +67,7 @@ attend(const attention_shape &shape, int64_t heads, bool masked_to_zero,
              k = matrix_of(tensors.k, shape.batch, shape.k, head, sizes.keys, sizes.size),
              v = matrix_of(tensors.v, shape.batch, shape.v, head, sizes.keys, sizes.value_size);
   const head_masks<S> masks = masks_of(shape, tensors, head);
-  const head_dropout<S> dropout(shape, tensors.key, head);
+  const head_dropout<S> dropout = {shape, tensors.key, head};
   row_state<Tiles> state;
   thread_sums<Tiles> result[parts] = {};
 #pragma unroll

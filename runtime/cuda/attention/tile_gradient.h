@@ -35,7 +35,7 @@ template <typename T> struct gradient_head {
                     shape.sizes.value_size)),
         dresult(matrix_of(in.dresult, shape.batch, of_dresult, head, shape.sizes.queries,
                           shape.sizes.value_size)),
-        masks(masks_of(shape, in.tensors, head)), dropout(shape, in.tensors.key, head),
+        masks(masks_of(shape, in.tensors, head)), dropout{shape, in.tensors.key, head},
         log_sum(in.log_sum + head * shape.sizes.queries),
         rows(in.rows + head * shape.sizes.queries) {}
 };
