@@ -9,7 +9,7 @@ import lit.formats
 config.name = "trainc"
 config.test_format = lit.formats.ShTest(execute_external=True)
 config.suffixes = [".mlir", ".onnxtxt", ".test", ".sh"]
-config.excludes = ["bench", "models", "cuda.sh", "batch_norm.sh", "browser.sh", "harness.sh", "precision.sh", "run.sh", "gpu.sh", "section.sh",
+config.excludes = ["bench", "models", "cuda.sh", "cuda_fixtures.sh", "batch_norm.sh", "browser.sh", "harness.sh", "precision.sh", "run.sh", "gpu.sh", "section.sh",
                    "numbers.sh", "list_macros.sh", "debian_package.sh", "reliability.sh", "soak.sh", "stages.sh", "layouts.sh", "library.sh", "library_threads.sh", "python.sh", "python", "same_as_one_rank.sh",
                    "sanitizers.sh", "tensorboard_package.sh"]
 config.test_source_root = os.path.dirname(__file__)
