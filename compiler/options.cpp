@@ -107,10 +107,11 @@ public:
       else
         i += checkOption(words[i], i + 1 < words.size() ? words[i + 1] : StringRef()) ? 1 : 0;
     if (models.size() > 1 && report.empty()) // else the value of what is not an option
-      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
-                         Twine(models.size()) + " models given, " + quotedList(models) +
-                             "; expected one",
-                         "one trainc for each model; a value behind its option");
+      (void)report.error(
+          ExitCode::usage, Subject::ofProgram("trainc"),
+          Twine(models.size()) + " models given, " + quotedList(models) + "; expected one",
+          is_contained(models, "minimal") ? "--library=minimal, with the sign"
+                                          : "one trainc for each model; a value behind its option");
     return report.empty();
   }
 

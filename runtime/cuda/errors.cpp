@@ -8,9 +8,11 @@
 namespace trainc {
 
 void check_cuda(cudaError_t status, const char *operation) {
-  if (status != cudaSuccess)
-    throw failure(exit_machine, format_text("%s: the GPU reports: %s (%s)", operation,
-                                            cudaGetErrorString(status), cudaGetErrorName(status)));
+  if (status == cudaSuccess)
+    return;
+  cudaGetLastError(); // which the caller's next call would find else
+  throw failure(exit_machine, format_text("%s: the GPU reports: %s (%s)", operation,
+                                          cudaGetErrorString(status), cudaGetErrorName(status)));
 }
 
 } // namespace trainc
