@@ -666,11 +666,6 @@ void compute_convolution(computed what, const convolution_shape &shape,
 
 } // namespace
 
-DEFINE_CONVOLUTIONS(float, float)
-DEFINE_CONVOLUTIONS(double, double)
-DEFINE_CONVOLUTIONS(bfloat16, float)
-DEFINE_CONVOLUTION(convolution, convolution_part::result, bfloat16, float)
-DEFINE_CONVOLUTIONS(float16, float)
-DEFINE_CONVOLUTION(convolution, convolution_part::result, float16, float)
+DEFINE_CONVOLUTIONS_OF_ALL_TYPES
 
 } // namespace trainc

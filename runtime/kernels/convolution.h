@@ -72,6 +72,13 @@ enum class convolution_part { result, input_gradient, weight_gradient };
   DEFINE_CONVOLUTION(convolution, convolution_part::result, T, T)                                  \
   DEFINE_CONVOLUTION(convolution_input_gradient, convolution_part::input_gradient, T, Sum)         \
   DEFINE_CONVOLUTION(convolution_weight_gradient, convolution_part::weight_gradient, T, Sum)
+#define DEFINE_CONVOLUTIONS_OF_ALL_TYPES                                                           \
+  DEFINE_CONVOLUTIONS(float, float)                                                                \
+  DEFINE_CONVOLUTIONS(double, double)                                                              \
+  DEFINE_CONVOLUTIONS(bfloat16, float)                                                             \
+  DEFINE_CONVOLUTION(convolution, convolution_part::result, bfloat16, float)                       \
+  DEFINE_CONVOLUTIONS(float16, float)                                                              \
+  DEFINE_CONVOLUTION(convolution, convolution_part::result, float16, float)
 // NOLINTEND(bugprone-macro-parentheses)
 
 inline int space_rank(const convolution_shape &shape) {

@@ -74,5 +74,6 @@ __device__ inline void multiply_add(const left_fragment &left, const right_fragm
   __syncwarp();
 #endif
 }
+#undef MULTIPLY_ADD
 
 } // namespace trainc
