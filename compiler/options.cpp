@@ -110,7 +110,7 @@ public:
       (void)report.error(
           ExitCode::usage, Subject::ofProgram("trainc"),
           Twine(models.size()) + " models given, " + quotedList(models) + "; expected one",
-          is_contained(models, "minimal") ? "--library=minimal, with the sign"
+          is_contained(models, "minimal") ? "--library=minimal, in one word"
                                           : "one trainc for each model; a value behind its option");
     return report.empty();
   }

@@ -66,10 +66,9 @@ static void useRunningStatistics(onnx::GraphProto &graph) {
 // ---- parameters of 16 bits
 
 static void setTypes(onnx::GraphProto &graph, const std::map<std::string, int32_t> &types) {
-  for (auto *values : {graph.mutable_input(), graph.mutable_value_info()})
-    for (onnx::ValueInfoProto &value : *values)
-      if (auto found = types.find(value.name()); found != types.end())
-        value.mutable_type()->mutable_tensor_type()->set_elem_type(found->second);
+  for (onnx::ValueInfoProto &value : *graph.mutable_value_info())
+    if (auto found = types.find(value.name()); found != types.end())
+      value.mutable_type()->mutable_tensor_type()->set_elem_type(found->second);
 }
 
 // Such an initializer would count as a type of the model's inputs. From version 4 of ONNX's format

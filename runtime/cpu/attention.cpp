@@ -41,20 +41,13 @@ void weigh(const attention_sizes &sizes, const tile_masks<S> &masks, const tile_
       const S largest = max_lanes(partial);
       const S base = largest == hidden_score<S> ? S(0) : largest; // exp(-infinity - 0) = 0
       set_lanes(partial, lanes, S(0));
-      const auto weigh_each = [&](auto kept) ALWAYS_INLINED {
+      dropout.apply(i, seen, [&](auto drop) ALWAYS_INLINED {
         in_lanes(int64_t(0), whole_lanes(seen), [&](int64_t j, int lane) ALWAYS_INLINED {
           const S weight = exp(scores[j] - base);
           partial[lane] += weight;
-          store_read<T>(kept(weight, j), weights[j]);
+          store_read<T>(drop(weight, j), weights[j]);
         });
-      };
-      if (dropout.dropped > 0) {
-        S factors[tile_keys];
-        dropout.find_factors(i, seen, factors);
-        weigh_each([&](S weight, int64_t j) ALWAYS_INLINED { return weight * factors[j]; });
-      } else {
-        weigh_each([](S weight, int64_t) ALWAYS_INLINED { return weight; });
-      }
+      });
       for (int64_t j = seen; j < columns; ++j)
         weights[j] = P(0);
       const S factor = key > 0 ? exp(state.largest[i] - base) : S(0); // nothing came before

@@ -81,21 +81,14 @@ void differentiate_weights(const attention_sizes &sizes, const tile_masks<S> &ma
       hide_rest(scores, seen);
       const S log_sum = tile.log_sum[i], mean = tile.mean[i], factor = tile.factor,
               inverse = tile.inverse[i];
-      const auto differentiate_each = [&](auto kept) ALWAYS_INLINED {
+      dropout.apply(i, seen, [&](auto drop) ALWAYS_INLINED {
 #pragma omp simd
         for (int64_t j = 0; j < whole_lanes(seen); ++j) {
           const S weight = exp(scores[j] - log_sum) * inverse;
-          store_read<T>(kept(weight, j), weights[j]);
-          slopes[j] = weight * (kept(slopes[j], j) - mean);
+          store_read<T>(drop(weight, j), weights[j]);
+          slopes[j] = weight * (drop(slopes[j], j) - mean);
         }
-      };
-      if (dropout.dropped > 0) {
-        S factors[tile_keys];
-        dropout.find_factors(i, seen, factors);
-        differentiate_each([&](S number, int64_t j) ALWAYS_INLINED { return number * factors[j]; });
-      } else {
-        differentiate_each([](S number, int64_t) ALWAYS_INLINED { return number; });
-      }
+      });
       if (tile.dmask != nullptr) {
         S *dmask = tile.dmask + i * tile.dmask_leading;
 #pragma omp simd

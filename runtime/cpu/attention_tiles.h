@@ -155,12 +155,17 @@ template <typename S> struct tile_dropout {
   int32_t dropped;                  // 0 where nothing is
   S kept;
 
-  // Of a row's first `count` elements, and what is left of a vector.
-  TRAINC_INLINE void find_factors(int64_t row, int64_t count, S *factors) const {
+  // Calls work(drop) for a row's first `count` elements, and what is left of a vector: drop(number,
+  // j) is what becomes of element j.
+  template <typename Work> TRAINC_INLINE void apply(int64_t row, int64_t count, Work work) const {
+    if (dropped == 0)
+      return work([](S number, int64_t) ALWAYS_INLINED { return number; });
+    S factors[tile_keys];
     const int64_t begin = first + row * keys;
 #pragma omp simd
     for (int64_t j = 0; j < whole_lanes(count); ++j)
       factors[j] = random_bits<dropout_bits>(key, stream, begin + j) < dropped ? S(0) : kept;
+    work([&](S number, int64_t j) ALWAYS_INLINED { return number * factors[j]; });
   }
 };
 

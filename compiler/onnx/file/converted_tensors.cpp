@@ -16,16 +16,17 @@ bool isHalf(int32_t dataType) {
   return dataType == TensorProto::FLOAT16 || dataType == TensorProto::BFLOAT16;
 }
 
-static bool castsToFloats(const onnx::NodeProto &node) {
-  return isOnnx(node, "Cast") && llvm::any_of(node.attribute(), [](const auto &attribute) {
-           return attribute.name() == "to" && isFloat(static_cast<int32_t>(attribute.i()));
-         });
+int32_t typeCastTo(const onnx::NodeProto &node) {
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    if (isOnnx(node, "Cast") && attribute.name() == "to")
+      return static_cast<int32_t>(attribute.i());
+  return TensorProto::UNDEFINED;
 }
 
 static void sortReaders(const onnx::GraphProto &graph, std::set<std::string> &cast,
                         std::set<std::string> &others) {
   for (const onnx::NodeProto &node : graph.node()) {
-    (castsToFloats(node) ? cast : others).insert(node.input().begin(), node.input().end());
+    (isFloat(typeCastTo(node)) ? cast : others).insert(node.input().begin(), node.input().end());
     for (const onnx::AttributeProto &attribute : node.attribute())
       if (attribute.has_g())
         sortReaders(attribute.g(), cast, others);

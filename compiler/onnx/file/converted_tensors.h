@@ -11,6 +11,9 @@ namespace trainc::reader {
 
 bool isHalf(int32_t dataType);
 
+/// The type that a Cast makes; UNDEFINED for another node.
+int32_t typeCastTo(const onnx::NodeProto &node);
+
 /// Names whose values only a Cast to floats reads, in the graph and in its branches: halves among
 /// them may be floats from the beginning.
 std::set<std::string> namesOnlyCast(const onnx::GraphProto &graph);

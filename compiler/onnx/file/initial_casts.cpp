@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/file/initial_casts.h"
+#include "compiler/onnx/file/converted_tensors.h"
 #include <algorithm>
 #include <map>
 
@@ -71,11 +72,8 @@ void addCasts(onnx::GraphProto &graph, const std::set<std::string> &initializers
 }
 
 static bool isCastToFloat(const onnx::NodeProto &node) {
-  return isOnnx(node, "Cast") && node.input_size() == 1 && node.output_size() == 1 &&
-         !node.output(0).empty() &&
-         std::any_of(node.attribute().begin(), node.attribute().end(), [](const auto &attribute) {
-           return attribute.name() == "to" && attribute.i() == onnx::TensorProto::FLOAT;
-         });
+  return typeCastTo(node) == onnx::TensorProto::FLOAT && node.input_size() == 1 &&
+         node.output_size() == 1 && !node.output(0).empty();
 }
 
 static std::set<std::string> namesOfFloats(const onnx::GraphProto &graph) {

@@ -86,11 +86,8 @@ private:
     auto type = RankedTensorType::get(sizes.scores(), at.getI64Type());
     Value keys = op.getKey() ? b.broadcast(op.getKey(), {}, type.getShape()) : Value();
     Value random = b.create<nn::RandomBitsOp>(type, keys, sizes.stream, int64_t(nn::kDropoutBits));
-    Value keep = b.create<nn::GreaterOrEqualOp>(
-        random, b.constant(static_cast<double>(sizes.dropped), type));
-    Value factor = b.constant(nn::dropoutFactor(sizes.dropped), weights.getType()),
-          zero = b.constant(0, weights.getType());
-    return b.mul(weights, b.select(keep, factor, zero));
+    Value keep = nn::keptElements(b, random, sizes.dropped);
+    return b.mul(weights, nn::dropoutMask(b, keep, sizes.dropped, nn::tensorType(weights)));
   }
 
   void replaceGradient(nn::AttentionGradientOp gradient) {

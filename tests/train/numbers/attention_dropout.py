@@ -26,6 +26,14 @@ def npy(path, rows):
         file.write(struct.pack("<%df" % count, *(numbers.gauss(0, 1) for _ in range(count))))
 
 
+def matrices(layer, source, key_heads):
+    """Queries, keys, which are transposed, and values of each head."""
+    kinds = ("q", "heads", "0, 2, 1, 3"), ("k", key_heads, "0, 2, 3, 1"), ("v", key_heads, "0, 2, 1, 3")
+    return "\n".join(f"""  {kind}{layer}_all = MatMul ({source}, {kind}{layer})
+  {kind}{layer}_heads = Reshape ({kind}{layer}_all, {heads})
+  {kind}{layer}_of = Transpose <perm = [{order}]> ({kind}{layer}_heads)""" for kind, heads, order in kinds)
+
+
 WEIGHTS = [weight(f"{letter}{layer}", WIDTH // 2 if layer == 1 and letter in "kv" else WIDTH)
            for layer in (0, 1) for letter in "qkvo"]
 MODEL = f"""<ir_version: 9, opset_import: ["" : 17]>
@@ -38,15 +46,7 @@ attentions (float[batch, {TOKENS}, {WIDTH}] x) => (float[batch, {TOKENS}, {WIDTH
 {{
   hidden = ConstantOfShape <value = float[1] {{-10000000000}}> (square)
   causal = Trilu <upper = 1> (hidden, one)
-  q0_all = MatMul (x, q0)
-  q0_heads = Reshape (q0_all, heads)
-  q0_of = Transpose <perm = [0, 2, 1, 3]> (q0_heads)
-  k0_all = MatMul (x, k0)
-  k0_heads = Reshape (k0_all, heads)
-  k0_of = Transpose <perm = [0, 2, 3, 1]> (k0_heads)
-  v0_all = MatMul (x, v0)
-  v0_heads = Reshape (v0_all, heads)
-  v0_of = Transpose <perm = [0, 2, 1, 3]> (v0_heads)
+{matrices(0, "x", "heads")}
   product0 = MatMul (q0_of, k0_of)
   scaled0 = Mul (product0, root)
   masked0 = Add (scaled0, causal)
@@ -58,16 +58,8 @@ attentions (float[batch, {TOKENS}, {WIDTH}] x) => (float[batch, {TOKENS}, {WIDTH
   result0 = MatMul (all0, o0)
   kept0 = Dropout (result0, tenth, yes)
   middle = Add (x, kept0)
-  q1_all = MatMul (middle, q1)
-  q1_heads = Reshape (q1_all, heads)
-  q1_of = Transpose <perm = [0, 2, 1, 3]> (q1_heads)
+{matrices(1, "middle", "fewer")}
   q1_rows = Reshape (q1_of, rows)
-  k1_all = MatMul (middle, k1)
-  k1_heads = Reshape (k1_all, fewer)
-  k1_of = Transpose <perm = [0, 2, 3, 1]> (k1_heads)
-  v1_all = MatMul (middle, v1)
-  v1_heads = Reshape (v1_all, fewer)
-  v1_of = Transpose <perm = [0, 2, 1, 3]> (v1_heads)
   product1 = MatMul (q1_rows, k1_of)
   scores1 = Reshape (product1, scores)
   scaled1 = Mul (scores1, root)

@@ -44,12 +44,10 @@ static OnnxResults importDropout(OnnxNode &node) {
   if (!*training || *ratio == 0)
     return SmallVector<Value>{x, all};
   Value random = randomBits(node, type.getShape(), kDropoutBits);
-  double dropped = std::round(std::ldexp(*ratio, kDropoutBits));
-  Value keep = builder.named("keep", builder.create<GreaterOrEqualOp>(
-                                         random, builder.constant(dropped, random.getType())));
-  Value scale = builder.constant(dropoutFactor(static_cast<int64_t>(dropped)), type);
+  auto dropped = static_cast<int64_t>(std::round(std::ldexp(*ratio, kDropoutBits)));
+  Value keep = builder.named("keep", keptElements(builder, random, dropped));
   // A factor, as in PyTorch: what is not a number stays none.
-  Value mask = builder.named("mask", builder.select(keep, scale, builder.constant(0, type)));
+  Value mask = builder.named("mask", dropoutMask(builder, keep, dropped, type));
   Value y = builder.create<TrainingFormOp>(builder.mul(x, mask), x);
   if (!all)
     return SmallVector<Value>{y, all};

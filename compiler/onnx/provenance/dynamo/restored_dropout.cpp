@@ -6,7 +6,7 @@
 //
 // Method: a module passes a rate only where it drops. A Dropout with a rate and no mode is given
 // the mode; where the recorded call has a rate and no Dropout is left, there is one again after
-// the Softmax.
+// the Softmax, or after what makes zeros of its rows without a key.
 #include "compiler/onnx/graph/graph.h"
 #include "compiler/onnx/provenance/separation.h"
 #include "llvm/ADT/STLExtras.h"
@@ -78,7 +78,8 @@ private:
       return;
     }
     const float rate = static_cast<float>(rateOf(*program.callOf(*softmax)));
-    NodeProto &weights = guardOf(*softmax);
+    const int place = placeOfWeights(static_cast<int>(softmax - nodes.begin()));
+    NodeProto &weights = nodes[place];
     const std::string kept = weights.output(0), all = kept + ".before_dropout";
     NodeProto dropout = *softmax; // and its module
     weights.set_output(0, all);
@@ -91,26 +92,23 @@ private:
     dropout.add_input(constant(kept + ".dropout_rate", onnx::TensorProto::FLOAT,
                                {reinterpret_cast<const char *>(&rate), sizeof(rate)}));
     dropout.add_input(constant("dropout.training", onnx::TensorProto::BOOL, std::string(1, 1)));
-    auto isWeights = [&](const NodeProto &node) { return &node == &weights; };
-    insertNode(file.editableGraph(), std::move(dropout),
-               static_cast<int>(find_if(nodes, isWeights) - nodes.begin()) + 1);
+    insertNode(file.editableGraph(), std::move(dropout), place + 1);
   }
 
-  /// What makes zeros of the weights where these are no numbers, as of rows that see no key; the
-  /// softmax itself where nothing does. PyTorch drops after it.
-  NodeProto &guardOf(NodeProto &softmax) {
-    auto &nodes = *file.editableGraph().mutable_node();
-    auto reads = [&](const NodeProto &node, StringRef opType, int input, StringRef value) {
-      return isOnnx(node, opType) && input < node.input_size() && node.input(input) == value;
+  /// Of the node that makes zeros of the softmax where it is no number, as in rows that see no key;
+  /// of the softmax where none does. PyTorch drops after it.
+  int placeOfWeights(int softmax) {
+    const auto &nodes = file.graph().node();
+    const std::string &all = nodes[softmax].output(0);
+    auto reads = [&](const NodeProto &node, StringRef opType, int input) {
+      return isOnnx(node, opType) && input < node.input_size() && node.input(input) == all;
     };
-    for (NodeProto &guard : nodes) {
-      if (!reads(guard, "Where", 2, softmax.output(0)))
-        continue;
-      auto tests = [&](const NodeProto &node) {
-        return reads(node, "IsNaN", 0, softmax.output(0)) && node.output(0) == guard.input(0);
+    for (int i = 0; i < nodes.size(); ++i) {
+      auto isCondition = [&](const NodeProto &node) {
+        return reads(node, "IsNaN", 0) && node.output(0) == nodes[i].input(0);
       };
-      if (any_of(nodes, tests))
-        return guard;
+      if (reads(nodes[i], "Where", 2) && any_of(nodes, isCondition))
+        return i;
     }
     return softmax;
   }
