@@ -235,7 +235,7 @@ private:
         }))
       return report.error(ExitCode::outputNotWritten, subject, "is read by this command",
                           "another file");
-    if (recipe.precision == "bf16" || recipe.precision == "fp16")
+    if (train::isNarrow(recipe.precision))
       return report.error(ExitCode::usage, subject,
                           "the graph has no numbers of 16 bits, which --precision " +
                               recipe.precision + " computes with",

@@ -5,6 +5,7 @@
 #include "compiler/ir_file.h"
 #include "compiler/output/write_file.h"
 #include "dialects/errors/internal_error.h"
+#include "dialects/train/train.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
@@ -41,6 +42,8 @@ makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageO
   }
   // ... and fuse late, over forward, backward and update alike.
   add(createDecomposePass());
+  if (recipe.trains && train::isNarrow(recipe.precision))
+    add(createCopyParametersPass());
   add(createChunkRowsPass(recipe.rowChunk));
   add(createFormProductsPass());
   std::unique_ptr<Pass> split;

@@ -22,7 +22,7 @@ using train::Run;
 
 namespace {
 
-constexpr int64_t kAlignment = 16; // elements: 64 bytes of f32, a cache line
+constexpr int64_t kAlignedBytes = 64; // a cache line
 
 struct Placed {
   StringAttr name;
@@ -98,12 +98,15 @@ private:
   void writeLayout(ArrayRef<Placed> placed, int64_t groups) {
     using train::LayoutAttr;
     SmallVector<Attribute> layout;
+    // Copies in 16 bits (copy-parameters) have these offsets, too.
+    const bool hasCopies = train::isNarrow(train::precisionOf(getOperation()));
+    const int64_t alignment = kAlignedBytes / (hasCopies ? 2 : 4); // elements
     int64_t offset = 0;
     SmallVector<int64_t> runs(groups * LayoutAttr::kTrainedRuns + LayoutAttr::kOtherRuns, 0);
     for (const Placed &parameter : placed) {
       layout.push_back(train::PlacedAttr::get(&getContext(), parameter.name, parameter.run, offset,
                                               parameter.count, parameter.group));
-      int64_t padded = llvm::alignTo(parameter.count, kAlignment);
+      int64_t padded = llvm::alignTo(parameter.count, alignment);
       runs[LayoutAttr::indexOf(parameter.run, parameter.group, groups)] += padded;
       offset += padded;
     }

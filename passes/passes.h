@@ -47,6 +47,7 @@ std::unique_ptr<mlir::Pass> createDifferentiatePass(llvm::StringRef kept = "");
 std::unique_ptr<mlir::Pass> createFormBucketsPass();
 std::unique_ptr<mlir::Pass> createAttachOptimizerPass(llvm::StringRef kind);
 std::unique_ptr<mlir::Pass> createDecomposePass();
+std::unique_ptr<mlir::Pass> createCopyParametersPass();
 /// `limit`: bytes of a chunk; 0: nothing is cut.
 std::unique_ptr<mlir::Pass> createChunkRowsPass(int64_t limit);
 std::unique_ptr<mlir::Pass> createFormProductsPass();

@@ -71,6 +71,23 @@ public:
     return {arena, (layout ? layout.offsetOf(run, group) : 0) * elementWidth};
   }
 
+  /// Of a run in 16 bits: after all parameters, in order of appearance.
+  Place copies(train::Run run, int64_t group, Type type) {
+    const int64_t width = elementBytes(cast<RankedTensorType>(type).getElementType());
+    auto [entry, isNew] = copiedRuns.try_emplace({run, group}, copiedBytes);
+    if (isNew)
+      copiedBytes += alignedBytes(layout.elementsOf(run, group) * width);
+    return {Arena::parameters, layout.totalElements() * kMasterBytes + entry->second};
+  }
+
+  Place copy(StringRef parameter, Type type) {
+    const auto [run, group] = runs.lookup(parameter);
+    Place place = copies(run, group, type);
+    place.offset += (offsets.lookup(parameter) - layout.offsetOf(run, group)) *
+                    elementBytes(cast<RankedTensorType>(type).getElementType());
+    return place;
+  }
+
   Place state(train::StateAttr role, Type type) {
     Place place = run(Arena::optimizer_state, role.getRun(), role.getGroup(), type);
     slots = std::max(slots, role.getSlot() + 1);
@@ -114,7 +131,7 @@ public:
 
   void addTo(Totals &totals) const {
     if (layout) {
-      totals.bytes[int(Arena::parameters)] = layout.totalElements() * elementWidth;
+      totals.bytes[int(Arena::parameters)] = layout.totalElements() * elementWidth + copiedBytes;
       totals.bytes[int(Arena::gradients)] = layout.summedElements() * elementWidth + totalsBytes;
       totals.bytes[int(Arena::optimizer_state)] =
           ownStates.empty() ? slots * layout.trainedElements() * elementWidth : stateBytes;
@@ -160,6 +177,9 @@ private:
   llvm::StringMap<std::pair<train::Run, int64_t>> runs;
   SmallVector<train::StatePlace> ownStates; // where they are not like the parameters
   train::LayoutAttr layout;
+  static constexpr int64_t kMasterBytes = 4;                    // of an element that has a copy
+  std::map<std::pair<train::Run, int64_t>, int64_t> copiedRuns; // bytes after the parameters
+  int64_t copiedBytes = 0;
   int64_t slots = 0, elementWidth = 4, totalsBytes = 0, stateBytes = 0;
   llvm::StringMap<int64_t> loose[arenaCount], named[arenaCount];
   int64_t looseBytes[arenaCount] = {}, namedBytes[arenaCount] = {};
@@ -236,6 +256,8 @@ Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::T
     return fixed.parameter(role.getName(), type, /*gradient=*/false);
   case train::Placement::gradient:
     return fixed.parameter(role.getName(), type, /*gradient=*/true);
+  case train::Placement::copy:
+    return fixed.copy(cast<train::ParameterCopyAttr>(role).getParameter(), type);
   case train::Placement::flat:
     return placeOfRun(role, type);
   case train::Placement::totals:
@@ -253,6 +275,8 @@ Place EntryPlan::placeOfRun(train::RoleAttrInterface role, Type type) {
     return fixed.state(state, type);
   if (auto run = dyn_cast<train::RunGradientsAttr>(role))
     return fixed.run(Arena::gradients, run.getRun(), run.getGroup(), type);
+  if (auto run = dyn_cast<train::RunCopiesAttr>(role))
+    return fixed.copies(run.getRun(), run.getGroup(), type);
   auto run = cast<train::RunParametersAttr>(role);
   return fixed.run(Arena::parameters, run.getRun(), run.getGroup(), type);
 }

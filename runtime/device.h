@@ -93,6 +93,13 @@ public:
   void write(char *address, int64_t bytes, const std::function<void(char *)> &fill) override;
   int holder(const char *address, int64_t &bytes) const override;
 
+  // Brings the 16-bit copies of parameters up to date, where the program has some and something
+  // else than `update` has written parameters: `write`, `copy`, another rank. Before the first
+  // micro-batch of a step. Collective.
+  void round_parameters();
+  // Another one has written parameters, by their addresses.
+  void note_parameters_written();
+
   // ---- batches
 
   // Where the host writes an input of the next batch. Waits until that memory is

@@ -281,16 +281,28 @@ struct program {
   // f64 in the workspace arena, which the runtime sets: forward_backward multiplies all gradients
   // by it, update divides them by it. Negative: there is none.
   int64_t loss_scale_offset = -1;
+  // Makes the 16-bit copies of parameters that forward_backward reads, which lie after the
+  // parameters in their arena; update makes them too. Null where there are none.
+  void (*round_parameters)(const arenas &) = nullptr;
 };
 
+// Whether the address is in the arena of parameters.
+inline bool is_parameter(const program &program, const arenas &arenas, const void *address) {
+  const auto kind = arena_kind::parameters;
+  const int64_t offset =
+      reinterpret_cast<intptr_t>(address) - reinterpret_cast<intptr_t>(arenas[kind]);
+  return offset >= 0 && offset < program.arena_bytes[static_cast<int>(kind)];
+}
+
 // The entry functions.
-enum class entry { forward_backward, update, evaluate, count_labels };
-constexpr int entry_count = 4;
+enum class entry { forward_backward, update, evaluate, count_labels, round_parameters };
+constexpr int entry_count = 5;
 inline void call(const program &program, entry which, const arenas &arenas) {
   auto function = which == entry::forward_backward ? program.forward_backward
                   : which == entry::update         ? program.update
                   : which == entry::evaluate       ? program.evaluate
-                                                   : program.count_labels;
+                  : which == entry::count_labels   ? program.count_labels
+                                                   : program.round_parameters;
   function(arenas);
 }
 

@@ -209,7 +209,8 @@ namespace trainc {
 /// Those of a training program, with the functions of its chunks, or @evaluate alone.
 std::vector<std::string> entriesOf(ModuleOp module) {
   std::vector<std::string> entries;
-  for (const char *entry : {"forward_backward", "update", "evaluate", "count_labels"})
+  for (const char *entry :
+       {"forward_backward", "update", "evaluate", "count_labels", "round_parameters"})
     if (module.lookupSymbol(entry))
       entries.push_back(entry);
   for (auto function : module.getOps<func::FuncOp>())

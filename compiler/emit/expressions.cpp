@@ -154,7 +154,11 @@ bool isOnlyStored(Operation &rounding) {
 ExpressionPrinter::ExpressionPrinter(const LoopNest &nest, SourceWriter &writer,
                                      const KernelNames &kernel)
     : names(kernel.locals), nest(nest), writer(writer), indices(kernel.indices),
-      buffers(kernel.buffers) {}
+      buffers(kernel.buffers) {
+  kernel::FunctionOp(nest.function).walk([&](arith::TruncFOp rounding) {
+    storesNarrowFloats |= isNarrowFloat(rounding.getType());
+  });
+}
 
 std::string ExpressionPrinter::text(Value value) { return operand(value, 0); }
 
@@ -307,11 +311,17 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
     std::string text = a + " " + sign.str() + " " + b;
     return complement ? Text{"!(" + text + ")", kUnary} : Text{text, kCompare};
   }
-  if (auto select = dyn_cast<arith::SelectOp>(op))
+  if (auto select = dyn_cast<arith::SelectOp>(op)) {
+    if (storesNarrowFloats && isa<FloatType>(select.getType()) &&
+        nest.dependence(select.getCondition().getDefiningOp()) == 0)
+      return {"chosen(" + text(select.getCondition()) + ", " + text(select.getTrueValue()) + ", " +
+                  text(select.getFalseValue()) + ")",
+              kPrimary};
     return {operand(select.getCondition(), kSelect + 1) + " ? " +
                 operand(select.getTrueValue(), kSelect + 1) + " : " +
                 operand(select.getFalseValue(), kSelect),
             kSelect};
+  }
   // A narrow float outside of memory is a rounded one of f32.
   if (isa<arith::TruncFOp>(op) && isNarrowFloat(op.getResult(0).getType())) {
     StringRef stored = elementTypeOf(op.getResult(0).getType()).storedName;

@@ -69,6 +69,7 @@ private:
 
   const LoopNest &nest;
   SourceWriter &writer;
+  bool storesNarrowFloats = false; // math.h says what GCC makes of it
   llvm::DenseMap<mlir::Value, Text> texts;
   llvm::DenseMap<mlir::Operation *, std::string> elements;
   llvm::SmallVector<std::string> indices, buffers;

@@ -103,7 +103,8 @@ LogicalResult MemoryNames::add(Value value, Attribute place, StringRef name,
 /// Known under one name in all entry functions.
 static bool isShared(func::FuncOp function, unsigned argument) {
   train::RoleAttrInterface role = train::roleOf(function, argument);
-  return role && llvm::is_contained({train::Placement::parameter, train::Placement::activations},
+  return role && llvm::is_contained({train::Placement::parameter, train::Placement::copy,
+                                     train::Placement::activations},
                                     role.getPlacement());
 }
 

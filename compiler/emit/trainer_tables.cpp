@@ -152,7 +152,7 @@ void TablePrinter::collectArguments(func::FuncOp function) {
     } else if (auto scale = dyn_cast_or_null<train::PartScaleAttr>(role)) {
       partScales[scale.getPart()] =
           placeOf(function.getArgAttrDict(i), "the scale of a part of the loss").getOffset();
-    } else if (!isStepScalar(role)) {
+    } else if (!isStepScalar(role) && !isa_and_nonnull<train::ParameterCopyAttr>(role)) {
       function.emitError("emit: argument ") << i << " has no role that a trainer knows";
       failed = true;
     }
@@ -388,6 +388,8 @@ void TablePrinter::printProgram() {
     field("rank_exchange_bytes", std::to_string(bytes));
   if (stepScalars.contains("loss_scale"))
     field("loss_scale_offset", llvm::Twine(stepScalars.lookup("loss_scale")));
+  if (module.lookupSymbol("round_parameters"))
+    field("round_parameters", "round_parameters");
   writer.line("};");
 }
 

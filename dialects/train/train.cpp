@@ -111,7 +111,8 @@ bool isScalar(Type type) {
 }
 
 LogicalResult checkType(Operation *op, Attribute role, Type type) {
-  if (isa<ParameterAttr, BufferAttr, RunParametersAttr, RunGradientsAttr, StateAttr>(role) &&
+  if (isa<ParameterAttr, ParameterCopyAttr, BufferAttr, RunParametersAttr, RunCopiesAttr,
+          RunGradientsAttr, StateAttr>(role) &&
       !isFloatTensor(type))
     return op->emitOpError("expects a tensor of floats for ") << role << ", found " << type;
   if (auto tensor = dyn_cast<RankedTensorType>(type);
@@ -206,9 +207,9 @@ LogicalResult TrainDialect::verifyRegionArgAttribute(Operation *op, unsigned, un
   if (attribute.getName() != kRole || !function)
     return unknownAttribute(op, attribute, "on an argument");
   Attribute role = attribute.getValue();
-  if (!isa<ParameterAttr, BufferAttr, InputAttr, LabelAttr, RunParametersAttr, RunGradientsAttr,
-           StateAttr, StepTotalsAttr, ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr,
-           LossScaleAttr, PartScaleAttr, KeptAttr, PassedAttr>(role))
+  if (!isa<ParameterAttr, ParameterCopyAttr, BufferAttr, InputAttr, LabelAttr, RunParametersAttr,
+           RunGradientsAttr, StateAttr, StepTotalsAttr, ScalarAttr, RandomKeyAttr, BatchFaultAttr,
+           MeanPerBatchAttr, LossScaleAttr, PartScaleAttr, KeptAttr, PassedAttr>(role))
     return op->emitOpError("expects the role of an argument, found ") << role;
   if (failed(checkType(op, role, function.getArgumentTypes()[index])))
     return failure();
@@ -224,7 +225,8 @@ LogicalResult TrainDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   Attribute role = attribute.getValue();
   if (!isa<LossAttr, LossPartAttr, LossWeightAttr, SampleLossesAttr, MetricAttr, MetricWeightAttr,
            StepTotalsAttr, OutputAttr, GradientAttr, NewValueAttr, IndexCheckAttr,
-           RunParametersAttr, StateAttr, GradientNormAttr, KeptAttr, PassedAttr>(role))
+           RunParametersAttr, RunCopiesAttr, StateAttr, GradientNormAttr, KeptAttr, PassedAttr>(
+          role))
     return op->emitOpError("expects the role of a result, found ") << role;
   if (failed(checkType(op, role, function.getResultTypes()[index])))
     return failure();

@@ -96,6 +96,10 @@ llvm::StringRef graphDigestOf(mlir::ModuleOp module);
 llvm::StringRef lossNameOf(mlir::ModuleOp module);
 /// As --precision has it: `bf16`; f32 where set-precision has not been.
 llvm::StringRef precisionOf(mlir::ModuleOp module);
+/// Of a precision: products read 16 bits.
+inline bool isNarrow(llvm::StringRef precision) {
+  return precision == "bf16" || precision == "fp16";
+}
 /// All terms of the loss, each with its factor and the number of its output.
 llvm::StringRef objectiveOf(mlir::ModuleOp module);
 /// The recipe's losses as text (loss_term.h), which attach-loss takes.

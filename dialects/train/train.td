@@ -42,7 +42,8 @@ def Train_Placement : I32EnumAttr<"Placement", "where a tensor lies", [
     I32EnumAttrCase<"flat", 3>,       // a whole run of parameters, gradients or states
     I32EnumAttrCase<"totals", 4>,     // after the gradients
     I32EnumAttrCase<"activations", 5>, // pinned there for the whole step, by getPlaceName
-    I32EnumAttrCase<"workspace", 6>]> { // likewise
+    I32EnumAttrCase<"workspace", 6>,   // likewise
+    I32EnumAttrCase<"copy", 7>]> {     // after the parameters, by the parameter's name
   let cppNamespace = "::trainc::train";
   let genSpecializedAttr = 0;
 }
@@ -112,6 +113,19 @@ def Train_Parameter : Train_Role<"Parameter", "parameter"> {
     ::mlir::StringAttr getTitle() const { return getModule() ? getModule() : getName(); }
   }];
   let genVerifyDecl = 1;
+}
+
+def Train_ParameterCopy : Train_Role<"ParameterCopy", "parameter_copy"> {
+  let summary = "A parameter rounded to the 16 bits that products read";
+  let description = [{
+    `#train.parameter_copy<"val_115", title = "h.1.mlp.c_proj.weight.bf16">`, of the parameter of this name. `@update`
+    writes it with the parameter, `@round_parameters` where something else wrote that.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$parameter, "::mlir::StringAttr":$title);
+  let assemblyFormat = "`<` $parameter `,` struct($title) `>`";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::copy; }
+  }];
 }
 
 def Train_Buffer : Train_Role<"Buffer", "buffer"> {
@@ -337,6 +351,13 @@ def Train_Passed : Train_NamedRole<"Passed", "passed"> {
 
 def Train_RunParameters : Train_RunRole<"RunParameters", "run_parameters"> {
   let summary = "All parameters of a run; as a result, what the step makes of them";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::flat; }
+  }];
+}
+
+def Train_RunCopies : Train_RunRole<"RunCopies", "run_copies"> {
+  let summary = "All parameters of a run, rounded to 16 bits: what the step makes of them";
   let extraClassDeclaration = [{
     ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::flat; }
   }];

@@ -25,6 +25,8 @@ std::string flatTensorName(ModuleOp module, Attribute role) {
   };
   if (auto parameters = dyn_cast_or_null<train::RunParametersAttr>(role))
     return text(parameters.getRun(), parameters.getGroup(), "parameters");
+  if (auto copies = dyn_cast_or_null<train::RunCopiesAttr>(role))
+    return text(copies.getRun(), copies.getGroup(), "copies");
   if (auto gradients = dyn_cast_or_null<train::RunGradientsAttr>(role))
     return text(gradients.getRun(), gradients.getGroup(), "gradients");
   auto state = dyn_cast_or_null<train::StateAttr>(role);

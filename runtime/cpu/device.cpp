@@ -40,9 +40,10 @@ struct device::implementation {
   std::optional<replica_exchange> replicas = {}; // where steps exchange something
   rank_memory planned = {};                      // of a rank that trains
   int64_t micro_batches = 1;
-  int64_t micro_batch = 0; // of the next gradients in one piece
-  bool overlaps = false;   // the exchange and the backward pass
-  bool updated = false;    // by this rank, others may still be at it
+  int64_t micro_batch = 0;    // of the next gradients in one piece
+  bool overlaps = false;      // the exchange and the backward pass
+  bool updated = false;       // by this rank, others may still be at it
+  bool copies_are_old = true; // of parameters
   std::vector<double> kept = {};
   std::vector<double> marks = {}; // seconds
 
@@ -267,12 +268,14 @@ void make_current(int) {}
 void device::use_here() {}
 bool device::is_host_memory() const { return true; }
 void device::copy(void *to, const void *from, int64_t bytes) {
+  own_->copies_are_old |= is_parameter(own_->prog, places(), to);
   memcpy(to, from, static_cast<size_t>(bytes));
 }
 
 const char *device::read(const char *address, int64_t) { return address; }
 
 void device::write(char *address, int64_t, const std::function<void(char *)> &fill) {
+  own_->copies_are_old |= is_parameter(own_->prog, places(), address);
   if (!own_->state || own_->state->is_writer() || !own_->state->holds(address))
     fill(address);
 }
@@ -283,6 +286,19 @@ char *device::batch_place(const tensor_place &input) {
 void device::send_batch() {}
 void device::submit_batch() {}
 bool device::overlaps_batches() const { return false; }
+
+void device::note_parameters_written() { own_->copies_are_old = true; }
+
+void device::round_parameters() {
+  if (!own_->prog.round_parameters || !own_->copies_are_old)
+    return;
+  own_->copies_are_old = false;
+  if (!own_->state)
+    return run(entry::round_parameters);
+  if (own_->state->is_writer())
+    run(entry::round_parameters);
+  own_->ranks.barrier();
+}
 
 void device::run(entry which) {
   arenas memory = places();

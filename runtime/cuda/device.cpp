@@ -167,6 +167,7 @@ struct device::implementation {
   std::optional<computing_device> gpu; // of the others
   arenas places = {};
   update_shares shares;
+  bool copies_are_old = true; // of parameters
   char *accumulators = nullptr, *received = nullptr, *sums = nullptr, *constants = nullptr,
        *workspace = nullptr, *staging = nullptr, *stage_place = nullptr;
 };
@@ -257,6 +258,7 @@ void device::use_here() {
 bool device::is_host_memory() const { return !own_->gpu; }
 
 void device::copy(void *to, const void *from, int64_t bytes) {
+  own_->copies_are_old |= is_parameter(own_->prog, own_->places, to);
   check_cuda(
       cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, compute_stream()),
       "copy of a tensor");
@@ -446,6 +448,7 @@ void device::write(char *address, int64_t bytes, const std::function<void(char *
     fill(address);
     return;
   }
+  own_->copies_are_old |= is_parameter(own_->prog, own_->places, address);
   bool is_filled = false;
   char *source = own_->gpu->transfer.data();
   for (int64_t done = 0, piece = bytes; done < bytes; done += piece, piece = bytes - done) {
@@ -492,6 +495,14 @@ bool device::overlaps_batches() const { return true; }
 
 // ---- work
 
+void device::note_parameters_written() { own_->copies_are_old = true; }
+
+void device::round_parameters() {
+  if (own_->prog.round_parameters && own_->copies_are_old)
+    run(entry::round_parameters);
+  own_->copies_are_old = false;
+}
+
 void device::run(entry which) {
   own_->queue_scalars();
   const auto work = [this, which] { call(own_->prog, which, places()); };
@@ -506,8 +517,10 @@ void device::run(entry which) {
 }
 
 void device::implementation::share_updates(entry which) {
-  if (which == entry::update && !shares.is_whole())
-    gpu->gradients->share_updated(places[arena_kind::parameters], shares);
+  if (which != entry::update || shares.is_whole())
+    return;
+  gpu->gradients->share_updated(places[arena_kind::parameters], shares);
+  copies_are_old |= shares.are_among_replicas(); // stages read their own parameters alone
 }
 
 void device::implementation::run_chunk(const stage_action &action) {

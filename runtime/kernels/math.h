@@ -42,6 +42,19 @@ template <typename T> TRAINC_INLINE T minimum_number(T a, T b) {
 }
 // NOLINTEND(misc-redundant-expression)
 
+// `a` where `first`, else `b`, without a condition: GCC 12 leaves a loop scalar that selects by a
+// value from outside and stores numbers of 16 bits.
+TRAINC_INLINE double chosen(bool first, double a, double b) { return first ? a : b; }
+TRAINC_INLINE float chosen(bool first, float a, float b) {
+#ifdef __CUDA_ARCH__
+  return first ? a : b;
+#else
+  const uint32_t mask = 0u - static_cast<uint32_t>(first);
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(a) & mask) |
+                              (std::bit_cast<uint32_t>(b) & ~mask));
+#endif
+}
+
 // 64-bit integer as a 32-bit one, for comparison with a value that is neither of int's limits.
 TRAINC_INLINE int narrow(int64_t value) {
   constexpr int64_t low = std::numeric_limits<int>::min(), high = std::numeric_limits<int>::max();

@@ -152,6 +152,9 @@ double library_instance::forward_backward() {
 }
 
 double library_instance::pass() {
+  if (has_lent_parameters_)
+    target_.note_parameters_written();
+  target_.round_parameters();
   if (done_ == 0)
     scale_ = position_.scale.factor;
   if (program_.loss_scale_offset >= 0)

@@ -125,6 +125,7 @@ private:
   int threads_ = 0;
   std::vector<tensor_view> tensors_[library_kinds];
   bool has_parameters_ = true;
+  bool has_lent_parameters_ = false;         // their addresses: the caller may write at any time
   const char *gradients_at_start_ = nullptr; // which the views of gradients have
   std::vector<const input_place *> inputs_;
   std::vector<bool> is_set_; // of the inputs, or bound

@@ -118,6 +118,7 @@ char *library_instance::bind(library_kind kind, const tensor_view &tensor) {
   if (kind == library_kind::gradient)
     throw failure(exit_usage, "data: gradients move from step to step\n  try: read");
   note_set(kind, tensor);
+  has_lent_parameters_ |= kind == library_kind::parameter;
   return tensor.data;
 }
 

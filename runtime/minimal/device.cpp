@@ -27,6 +27,7 @@ struct device::implementation {
   std::vector<char *> accumulators = {};
   std::vector<summand> summands = {}; // of the addition that is going on
   std::vector<double> kept = {};
+  bool copies_are_old = true; // of parameters
 
   char *place(arena_kind kind) const { return memory.places[kind]; }
   int64_t bytes(arena_kind kind) const { return prog.arena_bytes[static_cast<int>(kind)]; }
@@ -81,6 +82,7 @@ const arenas &device::places() const { return own_->memory.places; }
 
 const char *device::read(const char *address, int64_t) { return address; }
 void device::write(char *address, int64_t, const std::function<void(char *)> &fill) {
+  own_->copies_are_old |= is_parameter(own_->prog, places(), address);
   fill(address);
 }
 int device::holder(const char *, int64_t &) const { return every_rank; }
@@ -100,7 +102,16 @@ int64_t device::memory_bytes(memory_use use, int64_t micro_batches) {
 void device::use_here() {}
 bool device::is_host_memory() const { return true; }
 void device::copy(void *to, const void *from, int64_t bytes) {
+  own_->copies_are_old |= is_parameter(own_->prog, places(), to);
   memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+void device::note_parameters_written() { own_->copies_are_old = true; }
+
+void device::round_parameters() {
+  if (own_->prog.round_parameters && own_->copies_are_old)
+    run(entry::round_parameters);
+  own_->copies_are_old = false;
 }
 
 void device::run(entry which) { call(own_->prog, which, places()); }

@@ -192,6 +192,7 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
                                 bool with_update) {
   status_ = 0;
   run_.watch.now(activity::computing);
+  run_.target.round_parameters();
   set_part_scales(part, first_batch, step);
   std::fill(faults_.begin(), faults_.end(), 0);
   if (run_.prog.stages)

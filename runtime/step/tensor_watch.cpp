@@ -50,7 +50,7 @@ void tensor_watch::drop_others(const name_pattern &names, watched_kinds kinds) {
   auto is_other = [&](const planned_tensor &tensor) {
     return kinds == watched_kinds::of_parameters || !names.matches(tensor.name);
   };
-  for (const char *other : {update_function, "evaluate", "count_labels"})
+  for (const char *other : {update_function, "evaluate", "count_labels", "round_parameters"})
     functions_.erase(other);
   for (auto &[name, function] : functions_) {
     std::erase_if(function.arguments, [&](const planned_tensor &tensor) {

@@ -60,7 +60,7 @@ takes_less() {
 # same_bits PRECISION FIXTURE: for other threads, ranks, stages, after a resume, recomputed
 same_bits() {
   precision=$1
-  rm -rf "$2"-* three resumed ranks
+  rm -rf "$2"-* three resumed ranks shared
   make_trainer() { quietly "$TRAINC" "$1" "${@:3}" --precision $precision -o "$2"; }
   one_rank "$2" 6 4
   training=(--threads 3)
@@ -69,6 +69,8 @@ same_bits() {
   training=(--threads 1)
   train_steps ranks "$2-one-out" 6 mpirun -n 2 -- --micro-batches 2
   same_run "$2-one" ranks
+  train_steps shared "$2-one-out" 6 mpirun -n 2 -- --micro-batches 2 --shard optimizer
+  same_run "$2-one" shared
   train_steps resumed "$2-one-out" 3 -- --micro-batches 4
   train_steps resumed "$2-one-out" 6 -- --resume latest
   same_run "$2-one" resumed

@@ -6,6 +6,7 @@
 //     create=THREADS,SEED,MICRO_BATCHES   data:INPUT=FILE.npy   set:SETTING=VALUE   from=BATCH
 //     values:KIND=FILE   steps=N   count=N   time=N   evaluate=N   save=FOLDER   load=PATH
 //     export=FILE   flat=FILE   expect=STATUS   refused=STATUS   restart=SEED
+//     keep=parameters   back=copied   back=written
 //
 // Steps take batches of the files in their order and print the loss and the gradient's norm of
 // each. After expect the next action has to fail with that status, whose message is printed;
@@ -120,6 +121,28 @@ static void take_steps(long count) {
     check(micro_batches > 1 ? CALL(update)(model, &result) : CALL(step)(model, &result));
     printf("step %ld %.17g %.17g %d\n", (long)result.step, result.loss, result.gradient_norm,
            result.applied);
+  }
+}
+
+// Parameters as they are now, and back to that: by a function, or where they lie.
+static char *kept;
+static void keep(void) {
+  const int64_t bytes = CALL(bytes)(model, TRAINC_MODEL_PARAMETERS);
+  kept = malloc((size_t)bytes);
+  check(CALL(read_all)(model, TRAINC_MODEL_PARAMETERS, kept, bytes));
+}
+static void go_back(int copied) {
+  if (copied) {
+    check(CALL(write_all)(model, TRAINC_MODEL_PARAMETERS, kept,
+                          CALL(bytes)(model, TRAINC_MODEL_PARAMETERS)));
+    return;
+  }
+  const char *from = kept;
+  for (int i = 0; i < CALL(count)(model, TRAINC_MODEL_PARAMETERS); ++i) {
+    trainc_model_tensor tensor;
+    check(CALL(describe)(model, TRAINC_MODEL_PARAMETERS, i, &tensor));
+    memcpy(CALL(data)(model, TRAINC_MODEL_PARAMETERS, tensor.name), from, (size_t)tensor.bytes);
+    from += tensor.bytes;
   }
 }
 
@@ -261,6 +284,10 @@ static void act(char *action) {
     restart(value);
   else if (strcmp(action, "flat") == 0)
     round_trip();
+  else if (strcmp(action, "keep") == 0)
+    keep();
+  else if (strcmp(action, "back") == 0)
+    go_back(strcmp(value, "copied") == 0);
   else {
     printf("%s: no such action\n", action);
     exit(1);
@@ -282,6 +309,7 @@ int main(int count, char **arguments) {
     CALL(destroy)(model);
   for (int i = 0; i < input_count; ++i)
     free(inputs[i].values);
+  free(kept);
   dlclose(library);
   return 0;
 }
