@@ -10,6 +10,7 @@
 // than @update has written parameters. @evaluate rounds for itself: it also reads parameters that
 // no step has made. Weakness: a run has a copy as a whole, also of those that no product reads.
 #include "dialects/elements/element_type.h"
+#include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -82,15 +83,6 @@ private:
     }
   }
 
-  /// The copies of a run's parameters.
-  Value rounded(OpBuilder &at, Value parameters, RunOfGroup run) {
-    const std::string name =
-        (train::stringifyRun(run.first) + "_copies" + train::ofGroup(getOperation(), run.second))
-            .str();
-    nn::Builder builder(at, NameLoc::get(at.getStringAttr(name)));
-    return builder.cast(parameters, runs.at(run));
-  }
-
   train::RunCopiesAttr roleOfCopies(RunOfGroup run) {
     return train::RunCopiesAttr::get(&getContext(), run.first, run.second);
   }
@@ -103,7 +95,9 @@ private:
       const RunOfGroup run = role ? RunOfGroup(role.getRun(), role.getGroup()) : RunOfGroup();
       if (!role || !runs.count(run))
         continue;
-      Value copies = rounded(at, end->getOperand(i), run);
+      Value parameters = end->getOperand(i); // whose node's name the copies have, too
+      nn::Builder builder(at, roleLocation("copies", withoutRole(parameters.getLoc())));
+      Value copies = builder.cast(parameters, runs.at(run));
       end->insertOperands(end->getNumOperands(), copies);
       update.insertResult(update.getNumResults(), copies.getType(),
                           train::attributesOf(roleOfCopies(run)));
@@ -128,8 +122,13 @@ private:
     Block *block = function.addEntryBlock();
     at.setInsertionPointToStart(block);
     SmallVector<Value> copies;
-    for (const auto &[run, element] : runs)
-      copies.push_back(rounded(at, block->getArgument(copies.size()), run));
+    for (const auto &[run, element] : runs) {
+      const std::string name =
+          (train::stringifyRun(run.first) + "_copies" + train::ofGroup(getOperation(), run.second))
+              .str();
+      nn::Builder builder(at, NameLoc::get(at.getStringAttr(name)));
+      copies.push_back(builder.cast(block->getArgument(copies.size()), element));
+    }
     at.create<func::ReturnOp>(location, copies);
     function.setType(FunctionType::get(context, types, ValueRange(copies).getTypes()));
     function.setAllArgAttrs(arguments);
