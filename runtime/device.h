@@ -95,9 +95,9 @@ public:
 
   // Brings the 16-bit copies of parameters up to date, where the program has some and something
   // else than `update` has written parameters: `write`, `copy`, another rank. Before the first
-  // micro-batch of a step. Collective.
+  // micro-batch of a step. Collective: ranks must have made the same calls that write parameters.
   void round_parameters();
-  // Another one has written parameters, by their addresses.
+  // The program around has, or may have, written parameters at their addresses.
   void note_parameters_written();
 
   // ---- batches

@@ -10,7 +10,7 @@ using namespace mlir;
 namespace trainc {
 namespace {
 
-constexpr int64_t stateAlignment = 16; // elements, as form-buckets lays out parameters
+constexpr int64_t stateAlignment = 16; // elements: 64 bytes of f32
 
 /// Whether a product contracts the first axis of a matrix, so that its outputs are along the last:
 /// what a file stores as PyTorch's Linear has it is the other way round. None: no product says.

@@ -116,14 +116,24 @@ void ChunkAssignment::findHeld() {
   for (unsigned i = 0; update && i < update.getNumArguments(); ++i)
     if (train::roleAs<train::StateAttr>(update, i))
       state += bytesOf(update.getArgument(i).getType());
+  llvm::DenseMap<StringAttr, BlockArgument> copies; // by the parameter's name
+  for (BlockArgument argument : function.getArguments())
+    if (auto copy = train::roleAs<train::ParameterCopyAttr>(function, argument.getArgNumber()))
+      copies[copy.getParameter()] = argument;
   llvm::SmallVector<std::pair<int, int64_t>> held; // by first node
   for (BlockArgument argument : function.getArguments()) {
-    if (!train::roleAs<train::ParameterAttr>(function, argument.getArgNumber()))
+    auto role = train::roleAs<train::ParameterAttr>(function, argument.getArgNumber());
+    if (!role)
       continue;
     int first = int(nodes.size());
-    for (Operation *reader : argument.getUsers())
-      if (auto known = nodeOf.find(reader); known != nodeOf.end())
-        first = std::min(first, known->second);
+    auto findFirst = [&](BlockArgument value) {
+      for (Operation *reader : value.getUsers())
+        if (auto known = nodeOf.find(reader); known != nodeOf.end())
+          first = std::min(first, known->second);
+    };
+    findFirst(argument);
+    if (BlockArgument copy = copies.lookup(role.getName())) // products read it in 16 bits
+      findFirst(copy);
     parameters += bytesOf(argument.getType());
     if (first < int(nodes.size()))
       held.push_back({first, bytesOf(argument.getType())});

@@ -520,7 +520,7 @@ void device::implementation::share_updates(entry which) {
   if (which != entry::update || shares.is_whole())
     return;
   gpu->gradients->share_updated(places[arena_kind::parameters], shares);
-  copies_are_old |= shares.are_among_replicas(); // stages read their own parameters alone
+  copies_are_old = true; // of what others have updated: stages too, which share tied parameters
 }
 
 void device::implementation::run_chunk(const stage_action &action) {

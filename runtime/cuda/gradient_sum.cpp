@@ -248,7 +248,8 @@ void gradient_sum::share_updated(char *parameters, const update_shares &shares) 
     check_nccl(ncclGroupEnd(), "exchange of updated parameters");
   };
   const std::vector<update_share> &all = shares.all();
-  if (shares.are_among_replicas())
+  const bool among_replicas = !all.empty() && all[0].replica != update_share::every_replica;
+  if (among_replicas)
     send_all(replicas_, [&](const auto &send) {
       for (const update_share &each : all)
         if (each.stage == layout_.stage)

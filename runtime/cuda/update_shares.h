@@ -31,9 +31,6 @@ public:
   static bool are_there(const program &program, int ranks, bool among_replicas);
 
   bool is_whole() const { return all_.empty(); }
-  bool are_among_replicas() const {
-    return !is_whole() && all_[0].replica != update_share::every_replica;
-  }
   const std::vector<update_share> &all() const { return all_; } // ascending
   range_list own() const {
     return is_whole() ? range_list{&every_element, 1}
