@@ -3,7 +3,8 @@
 // A part of the flat arenas.
 #pragma once
 
-#include <algorithm>
+#include "runtime/kernels/bounds.h"
+
 #include <cstdint>
 
 namespace trainc {
@@ -15,8 +16,8 @@ struct element_range {
   // What of `count` elements from `first` on is in the range, counted from there; the end is never
   // before the begin.
   element_range within(int64_t first, int64_t count) const {
-    const int64_t from = std::clamp<int64_t>(begin - first, 0, count);
-    return {from, std::clamp<int64_t>(end - first, from, count)};
+    const int64_t from = clamped_to<int64_t>(begin - first, 0, count);
+    return {from, clamped_to<int64_t>(end - first, from, count)};
   }
 };
 
@@ -49,7 +50,7 @@ inline constexpr element_range every_element = {};
 
 // How many blocks of a device share out points, of which each takes so many at a time.
 constexpr unsigned blocks_for(int64_t points, int64_t points_of_block, int64_t most) {
-  return static_cast<unsigned>(std::min((points + points_of_block - 1) / points_of_block, most));
+  return static_cast<unsigned>(smaller_of((points + points_of_block - 1) / points_of_block, most));
 }
 
 } // namespace trainc

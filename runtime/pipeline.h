@@ -8,8 +8,8 @@
 
 #include "runtime/element_range.h"
 #include "runtime/gradient_exchange.h"
+#include "runtime/kernels/bounds.h"
 
-#include <algorithm>
 #include <cstdint>
 
 namespace trainc {
@@ -114,7 +114,7 @@ struct pipeline {
   int64_t activation_bytes(int stage) const {
     int64_t most = 0;
     for_each_chunk(stage, [&](const chunk_program &chunk, int) {
-      most = std::max(most, chunk.activation_bytes);
+      most = larger_of(most, chunk.activation_bytes);
     });
     return most;
   }

@@ -7,6 +7,7 @@
 
 #include "runtime/element_range.h"
 #include "runtime/gradient_exchange.h"
+#include "runtime/kernels/infinity.h"
 #include "runtime/pipeline.h"
 
 #include <cstddef>

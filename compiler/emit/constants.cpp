@@ -117,8 +117,8 @@ std::string trainc::constantsSource(const MemoryNames &names) {
   if (names.constants().empty())
     return writer.text();
   writer.line("#include \"memory.h\"");
+  writer.line("#include \"runtime/kernels/infinity.h\"");
   writer.line();
-  writer.line("#include <cmath>");
   writer.line("#include <cstddef>");
   writer.line();
   writer.line("namespace trainc {");

@@ -57,7 +57,7 @@ const Operator kOperators[] = {
     {"arith.shli", "<<", kBitwise},
     {"arith.shrsi", ">>", kBitwise},
     {"arith.negf", "-", kUnary},
-    {"arith.remf", "std::fmod", kPrimary},
+    {"arith.remf", "fmod", kPrimary},
     {"arith.maximumf", "maximum", kPrimary},
     {"arith.minimumf", "minimum", kPrimary},
     {"arith.maxnumf", "maximum_number", kPrimary},

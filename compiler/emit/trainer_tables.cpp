@@ -445,8 +445,6 @@ FailureOr<std::string> TablePrinter::print() {
   writer.line("#include \"runtime/program.h\"");
   writer.line("#include \"step.h\"");
   writer.line();
-  writer.line("#include <cmath>");
-  writer.line();
   writer.line("namespace trainc {");
   writer.outdent();
   writer.line();

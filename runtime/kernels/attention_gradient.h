@@ -4,9 +4,9 @@
 #pragma once
 
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/bounds.h"
 #include "runtime/kernels/inline.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace trainc {
@@ -79,7 +79,7 @@ struct attention_split {
     constexpr int64_t enough = 16;
     const int64_t tiles = (sizes.keys + attention_tile_keys - 1) / attention_tile_keys;
     const auto parts = [](int64_t have, int64_t most) {
-      return std::clamp<int64_t>((enough + have - 1) / have, 1, std::max<int64_t>(most, 1));
+      return clamped_to<int64_t>((enough + have - 1) / have, 1, larger_of<int64_t>(most, 1));
     };
     added = parts(kept, of_added);
     keys = parts(kept * of_added, tiles);
@@ -87,8 +87,8 @@ struct attention_split {
 
   // Of numbers of all queries, and of the masks' gradient.
   int64_t scratch_bytes(int64_t dq_bytes, int64_t mask_bytes) const {
-    return std::max<int64_t>(64, (keys > 1 ? keys * dq_bytes : 0) +
-                                     (added > 1 ? added * mask_bytes : 0));
+    return larger_of<int64_t>(64, (keys > 1 ? keys * dq_bytes : 0) +
+                                      (added > 1 ? added * mask_bytes : 0));
   }
 };
 

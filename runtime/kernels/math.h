@@ -8,12 +8,13 @@
 // NaN gives NaN everywhere. The f64 ones are the C library's.
 #pragma once
 
+#include "runtime/kernels/infinity.h"
 #include "runtime/kernels/inline.h"
 #include "runtime/kernels/narrow_float.h"
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <type_traits>
 
@@ -448,17 +449,27 @@ TRAINC_INLINE float pow(float x, float e) {
   return (e == 0.0f) | (x == 1.0f) ? 1.0f : y;
 }
 
-TRAINC_INLINE double exp(double x) { return std::exp(x); }
-TRAINC_INLINE double log(double x) { return std::log(x); }
-TRAINC_INLINE double log1p(double x) { return std::log1p(x); }
-TRAINC_INLINE double tanh(double x) { return std::tanh(x); }
-TRAINC_INLINE double erf(double x) { return std::erf(x); }
-TRAINC_INLINE double sin(double x) { return std::sin(x); }
-TRAINC_INLINE double cos(double x) { return std::cos(x); }
-TRAINC_INLINE double atan(double x) { return std::atan(x); }
-TRAINC_INLINE double asin(double x) { return std::asin(x); }
-TRAINC_INLINE double acos(double x) { return std::acos(x); }
-TRAINC_INLINE double expm1(double x) { return std::expm1(x); }
-TRAINC_INLINE double pow(double x, double e) { return std::pow(x, e); }
+// Functions of the C library, declared without its headers, which take longer to read than emitted
+// code.
+#ifdef __CUDACC__
+#define TRAINC_OF_C(name) ::name
+#else
+#define TRAINC_OF_C(name) __builtin_##name
+#endif
+TRAINC_INLINE double exp(double x) { return TRAINC_OF_C(exp)(x); }
+TRAINC_INLINE double log(double x) { return TRAINC_OF_C(log)(x); }
+TRAINC_INLINE double log1p(double x) { return TRAINC_OF_C(log1p)(x); }
+TRAINC_INLINE double tanh(double x) { return TRAINC_OF_C(tanh)(x); }
+TRAINC_INLINE double erf(double x) { return TRAINC_OF_C(erf)(x); }
+TRAINC_INLINE double sin(double x) { return TRAINC_OF_C(sin)(x); }
+TRAINC_INLINE double cos(double x) { return TRAINC_OF_C(cos)(x); }
+TRAINC_INLINE double atan(double x) { return TRAINC_OF_C(atan)(x); }
+TRAINC_INLINE double asin(double x) { return TRAINC_OF_C(asin)(x); }
+TRAINC_INLINE double acos(double x) { return TRAINC_OF_C(acos)(x); }
+TRAINC_INLINE double expm1(double x) { return TRAINC_OF_C(expm1)(x); }
+TRAINC_INLINE double pow(double x, double e) { return TRAINC_OF_C(pow)(x, e); }
+TRAINC_INLINE float fmod(float x, float y) { return TRAINC_OF_C(fmodf)(x, y); }
+TRAINC_INLINE double fmod(double x, double y) { return TRAINC_OF_C(fmod)(x, y); }
+#undef TRAINC_OF_C
 
 } // namespace trainc

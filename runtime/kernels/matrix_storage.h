@@ -4,10 +4,9 @@
 // batches.
 #pragma once
 
+#include "runtime/kernels/bounds.h"
 #include "runtime/kernels/inline.h"
 #include "runtime/kernels/matmul.h"
-
-#include <algorithm>
 
 namespace trainc {
 
@@ -20,8 +19,8 @@ struct matrix_storage {
 
 inline matrix_storage storage_of(const matrix_layout &matrix, int64_t rows, int64_t columns) {
   if (matrix.column_stride == 1 || columns == 1)
-    return {true, std::max(rows == 1 ? columns : matrix.row_stride, columns)};
-  return {false, std::max(columns == 1 ? rows : matrix.column_stride, rows)};
+    return {true, larger_of(rows == 1 ? columns : matrix.row_stride, columns)};
+  return {false, larger_of(columns == 1 ? rows : matrix.column_stride, rows)};
 }
 
 // Of the sizes of a batch, 0 after the last: how many they are, how many batches that makes, and

@@ -3,7 +3,6 @@
 // Recurrent layers over the steps of a sequence, and their gradients.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 namespace trainc {
