@@ -36,6 +36,7 @@ foreach(source ${device_sources})
 endforeach()
 
 add_library(trainc_cuda STATIC ${cuda_sources} ${device_objects})
+trainc_units(trainc_cuda)
 set_source_files_properties(${device_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 target_include_directories(trainc_cuda PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/..)
 target_include_directories(trainc_cuda SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_INCLUDE})

@@ -167,6 +167,9 @@ std::string tellingLines(llvm::StringRef text, size_t count) {
 /// number of its process, and one of them stands in the object.
 constexpr const char *kNvccFolder = "nvcc.kept";
 
+/// The runtime's functions have a section each.
+constexpr const char *kWithoutUnused = "-Wl,--gc-sections";
+
 /// Of the shared library alone; which symbols it has; all objects of the archive in one.
 constexpr const char *kLibraryObject = "library.o", *kExports = "library.map",
                      *kWholeLibrary = "library.whole.o";
@@ -330,7 +333,7 @@ private:
   Arguments link(const std::vector<std::string> &runPath) const {
     Arguments arguments = {compiler, "-fopenmp", "-o", fs::absolute(options.output).string()};
     // By its id a trainer knows the files that were made with it (runtime/files/own_files.h).
-    arguments.push_back("-Wl,--build-id");
+    arguments.insert(arguments.end(), {"-Wl,--build-id", kWithoutUnused});
     if (options.shared)
       arguments.push_back("-shared");
     for (const std::string &object : objects)
@@ -355,9 +358,9 @@ private:
         shared.push_back(flag.str());
     else
       shared.push_back("-fopenmp");
-    shared.insert(shared.end(),
-                  {"-Wl,--build-id", "-Wl,-z,defs", std::string("-Wl,--version-script=") + kExports,
-                   "-Wl,-soname,lib" + options.libraryName + ".so"});
+    shared.insert(shared.end(), {"-Wl,--build-id", kWithoutUnused, "-Wl,-z,defs",
+                                 std::string("-Wl,--version-script=") + kExports,
+                                 "-Wl,-soname,lib" + options.libraryName + ".so"});
     shared.insert(shared.end(), objects.begin(), objects.end());
     llvm::append_range(shared, options.linkArguments);
     llvm::append_range(shared, options.runPath);
@@ -367,11 +370,9 @@ private:
     for (const std::string &argument : options.linkArguments)
       if (llvm::StringRef(argument).ends_with(".a") || llvm::StringRef(argument).contains("-group"))
         whole.push_back(argument);
-    if (options.isMinimal) { // what is kept begins at the interface's functions
-      whole.push_back("-Wl,--gc-sections");
-      for (const std::string &function : interfaceFunctions())
-        whole.push_back("-Wl,--undefined=" + function);
-    }
+    whole.push_back(kWithoutUnused); // what is kept begins at the interface's functions
+    for (const std::string &function : interfaceFunctions())
+      whole.push_back("-Wl,--undefined=" + function);
     fs::remove(base + ".a"); // or the archiver adds to it
     return runAll({shared, whole}) &&
            runAll({{options.toolPrefix + "objcopy", "--strip-unneeded", "--wildcard",
