@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What tests/run.sh says at its end of the results that lit wrote.
+
+    report.py RESULTS.json TIMES.json -- LIT...
+
+Writes the seconds of each test to TIMES.json, prints the slowest ones and the sums of folders, and runs tests that took
+longer than a minute once more, each alone (LIT is the command that runs one, without its name): one that still does has
+failed. The last line is `N passed, N failed`; ends with 0 where none failed.
+"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+
+LIMIT = 60  # seconds of one test alone
+SLOWEST = 10
+PASSED, FAILED = {"PASS", "FLAKYPASS", "XFAIL"}, {"FAIL", "TIMEOUT", "XPASS", "UNRESOLVED"}
+
+
+def results_of(path):
+    with open(path) as file:
+        return json.load(file)["tests"]
+
+
+def seconds_of(test):
+    return test["elapsed"] or 0
+
+
+def processor_seconds_of(test):
+    return test.get("metrics", {}).get("processor_seconds", seconds_of(test))
+
+
+def name_of(test):
+    return test["name"].split(" :: ", 1)[1]
+
+
+def folder_of(test):
+    if test["name"].startswith("trainc-unit"):
+        return "unit"
+    parts = name_of(test).split("/")
+    return "/".join(parts[:2] if parts[0] in ("train", "import") and len(parts) > 2 else parts[:1])
+
+
+def print_times(tests):
+    print(f"\nthe {SLOWEST} slowest tests: seconds, of a processor")
+    for test in sorted(tests, key=seconds_of, reverse=True)[:SLOWEST]:
+        print(f"{seconds_of(test):8.1f} {processor_seconds_of(test):8.1f}  {name_of(test)}")
+    sums = {}
+    for test in tests:
+        entry = sums.setdefault(folder_of(test), [0, 0, 0])
+        entry[0] += seconds_of(test)
+        entry[1] += processor_seconds_of(test)
+        entry[2] += 1
+    sums["all"] = [sum(column) for column in zip(*sums.values())]
+    print("\nfolders: seconds, of a processor, tests")
+    for folder, (seconds, processor, count) in sorted(sums.items(), key=lambda entry: entry[1][1]):
+        print(f"{seconds:8.1f} {processor:8.1f} {count:5d}  {folder}")
+
+
+def still_slow(name, lit):
+    """Whether a test takes too long with nothing of ours beside it."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        subprocess.run(lit + ["--filter", "^" + re.escape(name) + "$", "-j1", "-o", file.name],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        alone = results_of(file.name)
+    return any(seconds_of(test) > LIMIT for test in alone)
+
+
+def main():
+    results, times, _, *lit = sys.argv[1:]
+    tests = results_of(results)
+    with open(times, "w") as file:
+        json.dump({name_of(test): {"seconds": round(seconds_of(test), 2),
+                                   "processor_seconds": round(processor_seconds_of(test), 2)}
+                   for test in tests}, file, indent=1, sort_keys=True)
+    print_times(tests)
+    passed = sum(test["code"] in PASSED for test in tests)
+    failed = sum(test["code"] in FAILED for test in tests)
+    for test in tests:
+        if test["code"] == "PASS" and seconds_of(test) > LIMIT and still_slow(name_of(test), lit):
+            print(f"FAILED: {name_of(test)} takes longer than {LIMIT} s alone")
+            passed -= 1
+            failed += 1
+    print(f"{passed} passed, {failed} failed")
+    return 0 if passed and not failed else 1
+
+
+sys.exit(main())
