@@ -8,7 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/train"
 fixtures=("$@")
-[ ${#fixtures[@]} -gt 0 ] || mapfile -t fixtures < <(basename -s .test fixtures/{nanogpt,gpt2}_*.test)
+[ ${#fixtures[@]} -gt 0 ] || mapfile -t fixtures < <(sed -nE 's/^((nanogpt|gpt2)_[a-z0-9_]+) .*/\1/p' fixtures/fixtures.table)
+export LONG=1
 set -- # the first argument would be a folder for harness.sh
 for fixture in "${fixtures[@]}"; do
   echo "== $fixture"

@@ -37,7 +37,7 @@ config.environment["TRAINC_WARNINGS_ARE_ERRORS"] = "1"  # of the emitted source;
 # LLVM's inline allocator poisons memory which the shared library, built without a sanitizer, uses.
 # Some tests preload a library of faults or counts.
 config.environment["ASAN_OPTIONS"] = "allow_user_poisoning=0:verify_asan_link_order=0"
-for name in ("HOME", "CCACHE_DIR", "OMP_NUM_THREADS", "TRAINC_TESTS_WITHOUT_MOUNTS", "UBSAN_OPTIONS"):
+for name in ("HOME", "CCACHE_DIR", "CCACHE_DISABLE", "LONG", "SEED", "OMP_NUM_THREADS", "TRAINC_TESTS_WITHOUT_MOUNTS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 

@@ -615,6 +615,7 @@ def main():
     parser.add_argument("--count", type=int, default=20, help="graphs to write (20)")
     parser.add_argument("--seed", type=int, default=1, help="of the first graph; the others follow (1)")
     parser.add_argument("--check", metavar="PROGRAM", help="trainc-check-gradient, to be run on batches of the graphs")
+    parser.add_argument("--only", type=int, nargs="+", help="check these of the graphs alone")
     options = parser.parse_args()
     graphs = {number: Graph(number).text() for number in range(options.seed, options.seed + options.count)}
     if not options.check:
@@ -622,7 +623,7 @@ def main():
         return
     problems = check_coverage("\n".join(graphs.values())) if options.count >= 200 else []
     wrong = elements = undetermined = 0
-    items = list(graphs.items())
+    items = [(number, text) for number, text in graphs.items() if not options.only or number in options.only]
     for first in range(0, len(items), BATCH):
         batch = dict(items[first:first + BATCH])
         rows, errors = run(options.check, batch)
@@ -638,7 +639,7 @@ def main():
     if undetermined > elements * 0.02:
         problems.append("%d of %d f32 elements are undetermined: graphs that say too little" % (undetermined, elements))
     print("\n".join(problems + ["%d graphs from seed %d: %d wrong; %d f32 elements, %d undetermined" % (
-        options.count, options.seed, wrong, elements, undetermined)]))
+        len(items), options.seed, wrong, elements, undetermined)]))
     sys.exit(bool(wrong or problems))
 
 

@@ -46,6 +46,21 @@ fail() {
 
 say() { echo "== $*"; }
 
+# sample NUMBER WORD...: so many of the words, other ones with every commit, that over time each is tried; all of them
+# with LONG=1. SEED=... repeats a choice, which standard error names.
+sample() {
+  local seed=${SEED:-}
+  [ -z "${LONG:-}" ] || { printf '%s\n' "${@:2}" && return; }
+  [ -n "$seed" ] || { seed=$(git -C "$tree" rev-parse HEAD 2>/dev/null) && seed=$((16#${seed:0:7})); } || seed=1
+  python3 - "$seed" "$@" <<'PYTHON'
+import hashlib, sys
+seed, number, words = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+chosen = sorted(words, key=lambda word: hashlib.sha256(f"{seed} {word}".encode()).digest())[:number]
+print("== chosen by SEED=" + seed, *chosen, sep="\n   ", file=sys.stderr)
+print(*chosen, sep="\n")
+PYTHON
+}
+
 # may_mount: what follows needs mounts of its own. Where the system allows none the test fails, unless
 # TRAINC_TESTS_WITHOUT_MOUNTS says that this is known: then it ends here.
 may_mount() {
@@ -58,6 +73,45 @@ may_mount() {
 
 # newest RUN: its checkpoint of the greatest step; nothing where there is none
 newest() { { find "$1/checkpoints" -mindepth 1 -maxdepth 1 -name 'step*' 2>/dev/null || true; } | sort | tail -1; }
+
+# wait_until SECONDS COMMAND...: until the command succeeds, which is tried every 20 ms; false after these seconds
+wait_until() {
+  local end=$((EPOCHSECONDS + $1))
+  shift
+  until "$@"; do
+    ((EPOCHSECONDS <= end)) || return 1
+    sleep 0.02
+  done
+}
+
+# log_lines RUN: how many steps its log has; none where there is no log
+log_lines() { cat "$1/log.jsonl" 2>/dev/null | grep -c '"loss"' || true; }
+has_steps() { (($(log_lines "$1") >= $2)); }
+has_steps_or_ended() { has_steps "$@" || ended $!; }
+
+# wait_for_steps RUN COUNT: until the log has as many steps. The job is `$!`, and says in RUN.txt why it has none.
+wait_for_steps() {
+  wait_until 120 has_steps_or_ended "$@" || true
+  has_steps "$@" || { cat "$1.txt" >&2; fail "$1: $(log_lines "$1") steps, expected $2"; }
+}
+
+# newer FILE THAN: touches it; false while the file system's clock does not tell it from the other file
+newer() {
+  touch "$1"
+  [ "$1" -nt "$2" ]
+}
+
+# ended PROCESS: also where its parent has not asked for its code
+ended() { ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status"; }
+
+# ranks_here: the processes of the job that was started in this folder, in the order of their ranks
+ranks_here() {
+  local process
+  for process in $(pgrep -x trainer || true); do
+    [ "$(readlink "/proc/$process/cwd")" = "$PWD" ] || continue
+    echo "$(tr '\0' '\n' <"/proc/$process/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p') $process"
+  done | sort -n | sed 's/.* //'
+}
 
 # stops COMMAND...: quietly, a training that ends before its last step; of one in the background: stopped PROCESS FILE
 stops() {
@@ -110,7 +164,29 @@ compile() {
   local fixture=$1 folder=$2
   shift 2
   recipe "$fixture"
-  quietly "$TRAINC" "$TRAINC_MODELS/$fixture.onnx" "${dimensions[@]}" "${frozen[@]}" --loss "$loss" "$@" -o "$folder"
+  make_once "$folder" "$TRAINC_MODELS/$fixture.onnx" "${dimensions[@]}" "${frozen[@]}" --loss "$loss" "$@"
+}
+
+# make_once FOLDER WORD...: what trainc makes of the words. Tests that ask for the same get a copy of one output, which is
+# that of this trainc and these libraries. Words that may name a file beside the model are no part of it.
+make_once() {
+  local folder=$1 word made
+  shift
+  for word in "${@:2}"; do
+    [[ $word != --dump-ir* && $word != --source-only && $word != --library* && $word != *[./]* ]] || made=here
+  done
+  [ -n "${TRAINC_BUILD:-}" ] && [ ! -e "$folder" ] || made=here
+  if [ -n "${made:-}" ]; then
+    quietly "$TRAINC" "$@" -o "$folder"
+    return
+  fi
+  made=$TRAINC_BUILD/tests/trainers/$({ printf '%s\n' "$@" && stat -c '%n %s %Y' "$TRAINC" "$TRAINC_BUILD"/lib/*.a; } | sha256sum | cut -c1-16)
+  mkdir -p "$made"
+  (
+    flock 9
+    [ -e "$made/out" ] || { quietly "$TRAINC" "$@" -o "$made/making" && mv "$made/making" "$made/out"; }
+  ) 9>"$made/lock"
+  cp -a "$made/out" "$folder"
 }
 
 # train FOLDER STEPS [options]: trains on the fixture's batches, in order.
@@ -124,7 +200,7 @@ train() {
 # check_losses FIXTURE [trainc options]: losses and gradient norms of 20 AdamW steps, against PyTorch
 # in f64. Leaves the trainer in out and its losses in run/log.jsonl.
 check_losses() {
-  compile "$1" out --optimizer adamw "${@:2}"
+  compile "$1" out "${@:2}"
   train out 20 --learning-rate 1e-3 --weight-decay 0.01 --no-checkpoints --run run --overwrite
   "$TRAINC_COMPARE" losses run/log.jsonl "$TRAINC_MODELS/expected/$1.json"
 }

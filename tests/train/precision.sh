@@ -57,11 +57,13 @@ takes_less() {
   [ "$(($(bytes_of "$1") * 10))" -lt "$(($(bytes_of f32) * 9))" ] || fail "activations take as much as in f32"
 }
 
-# same_bits PRECISION FIXTURE: for other threads, ranks, stages, after a resume, recomputed
+# same_bits PRECISION FIXTURE: for other threads, ranks, stages, after a resume, recomputed; again with trainers
+# that are there
 same_bits() {
   precision=$1
-  rm -rf "$2"-* three resumed ranks shared
-  make_trainer() { quietly "$TRAINC" "$1" "${@:3}" --precision $precision -o "$2"; }
+  rm -rf three resumed ranks shared
+  find . -maxdepth 1 -name "$2-*" ! -name '*-out' -exec rm -r {} +
+  make_trainer() { [ -x "$2/trainer" ] || quietly "$TRAINC" "$1" "${@:3}" --precision $precision -o "$2"; }
   one_rank "$2" 6 4
   training=(--threads 3)
   train_steps three "$2-one-out" 6 -- --micro-batches 4

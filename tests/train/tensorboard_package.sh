@@ -14,19 +14,15 @@ cp "${TRAINC_TOY:-$(dirname "$TRAINC")/toy_trainer}" trainer
 toy_files
 train=(./trainer train --tokens text.bin --no-progress --learning-rate 0.5 --run run --resume auto
   --checkpoint-every 7 --holdout 0.1 --evaluate-every 7 --sample-every 7 --length 20)
-steps() { cat run/log.jsonl 2>/dev/null | grep -c '"loss"' || true; }
 for kill in $(seq "${KILLS:-20}"); do
-  before=$(steps)
+  before=$(log_lines run)
   "${train[@]}" --steps 100000000 >run.txt 2>&1 &
-  until (($(steps) >= before + 20)); do
-    kill -0 $! || fail "it did not begin: $(cat run.txt)"
-    sleep 0.02
-  done
+  wait_for_steps run $((before + 20))
   sleep "0.$((RANDOM % 10))"
   kill -KILL $!
   wait $! || true
 done
-last=$(($(steps) / 7 * 7 + 14))
+last=$(($(log_lines run) / 7 * 7 + 14))
 quietly "${train[@]}" --steps "$last"
 "$PYTHON" - "$last" <<'END'
 import sys

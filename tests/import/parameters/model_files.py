@@ -4,10 +4,10 @@
 # what is refused one message with the text expected, nothing left behind; at most 10 s, and three times the file and 200
 # MB of memory. With --run legal ones are compiled and trained for a step, else their source is emitted. Standard library only.
 #
-#   model_files.py TRAINC SCRATCH [--share N] [--run] [--jobs N] [--names REGEX]
+#   model_files.py TRAINC SCRATCH [--share N] [--first K] [--run] [--jobs N] [--names REGEX]
 #   model_files.py write FOLDER [--share N]
 #
-# --share N takes every Nth file. The second form writes the files.
+# --share N takes every Nth file, from the Kth on. The second form writes the files.
 import argparse
 import concurrent.futures
 import os
@@ -919,6 +919,7 @@ def main():
     parser.add_argument("trainc")
     parser.add_argument("scratch")
     parser.add_argument("--share", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--names", default="")
     parser.add_argument("--run", action="store_true")
@@ -929,7 +930,7 @@ def main():
         for i, case in list(enumerate(cases))[:: options.share]:
             (pathlib.Path(options.scratch) / f"{i}.onnx").write_bytes(case.content)
         return
-    chosen = [(i, case) for i, case in enumerate(cases) if i % options.share == 0 and re.search(options.names, case.name)]
+    chosen = [(i, case) for i, case in enumerate(cases) if i % options.share == options.first and re.search(options.names, case.name)]
     runner, started = Runner(options.trainc, options.scratch, options.run), time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         wrong = [text for texts in pool.map(lambda pair: runner.check(*pair), chosen) for text in texts]
