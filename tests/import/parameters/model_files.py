@@ -590,8 +590,7 @@ def constants():
     yield Case("a constant with too few values", constant({"value": tensor("v", [6], FLOAT, [1.0])}), UNREADABLE, "but its shape needs")
     yield Case("a constant with too large a size", constant({"value": number(1, 1 << 62) + number(1, 1 << 62) + number(2, FLOAT)}), UNREADABLE, "impossible size")
     yield Case("a constant of text", constant({"value_string": "abc"}), UNSUPPORTED, "is text or a sparse tensor")
-    yield Case("a constant of halves", constant({"value": tensor("v", [1], FLOAT, b"\0\0")[:0] + number(1, 1) + number(2, FLOAT16) + message(9, b"\0\x3c")}),
-               UNSUPPORTED, "float16")
+    yield Case("a constant of halves", constant({"value": tensor("v", [1], FLOAT, b"\0\0")[:0] + number(1, 1) + number(2, FLOAT16) + message(9, b"\0\x3c")}), 0)
     yield Case("a constant with values outside", constant({"value": number(1, 1) + number(2, FLOAT) + number(14, 1) + message(13, message(1, "location") + message(2, "w"))}),
                UNSUPPORTED, "external values")
     yield Case("a tensor that is cut off", constant({"value": tensor("v", [6])[:-2] + b"\x0f"}), UNREADABLE, "not an ONNX model|cannot be read")
@@ -880,7 +879,7 @@ class Runner:
         if any(ord(c) < 32 and c != "\n" or ord(c) == 127 for c in text):
             wrong.append("control characters in a message")
         if case.code != 0 and sorted(folder.rglob("*")) != before:
-            wrong.append(f"left behind: {set(folder.rglob('*')) - set(before)}")
+            wrong.append(f"left behind: {sorted(path.name for path in set(folder.iterdir()) - set(before))}")
         if not trains and seconds > SECONDS:
             wrong.append(f"{seconds:.1f} s")
         size = len(case.content) + sum(map(len, case.beside.values()))

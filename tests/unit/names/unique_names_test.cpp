@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/names/unique_names.h"
-#include <chrono>
+#include <algorithm>
+#include <ctime>
 #include <gtest/gtest.h>
 
 using trainc::UniqueNames;
@@ -25,12 +26,17 @@ TEST(UniqueNames, PassesOverNamesThatAreTaken) {
 
 // A chain of equal nodes has one base: four times the names must not take sixteen times as long.
 TEST(UniqueNames, TakesTimeLinearInTheNames) {
-  auto seconds = [](int count) {
-    UniqueNames names;
-    auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < count; ++i)
-      names.unique("model.layers.chain.add");
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  auto seconds = [](int count) { // of a processor, whatever runs beside this; the least of some
+    std::clock_t least = 0;
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      UniqueNames names;
+      const std::clock_t start = std::clock();
+      for (int i = 0; i < count; ++i)
+        names.unique("model.layers.chain.add");
+      const std::clock_t taken = std::clock() - start;
+      least = attempt == 0 ? taken : std::min(least, taken);
+    }
+    return double(least) / CLOCKS_PER_SEC;
   };
   double few = seconds(50'000), many = seconds(200'000);
   EXPECT_LT(many, 10 * few + 0.05);

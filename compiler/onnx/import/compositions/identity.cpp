@@ -3,6 +3,7 @@
 // ONNX Identity, which is also what PyTorch's default exporter writes for detach().
 #include "dialects/nn/nn.h"
 #include "dialects/nn/onnx/onnx_node.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
