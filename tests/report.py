@@ -4,9 +4,9 @@
 
     report.py RESULTS.json TIMES.json -- LIT...
 
-Writes the seconds of each test to TIMES.json, prints the slowest ones and the sums of folders, and runs tests that took
-longer than they may once more, each alone (LIT is the command that runs one, without its name): one that still does has
-failed, but in the long forms (LONG=1). The last line is `N passed, N failed`; ends with 0 where none failed.
+Writes the seconds of each test to TIMES.json. Prints the slowest ones and the sums of folders. A test that took too long
+beside others is run again alone, by the command LIT. One that takes too long alone has failed; with LONG=1 it may. The
+last line is `N passed, N failed`. Ends with 0 where none failed.
 """
 import json
 import os

@@ -10,9 +10,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-# Of fixtures, ranks, stages, checkpoints, data, libraries, CUDA and what the compiler refuses, one each.
+# End to end: fixtures, ranks, messages of stages, checkpoints, data, micro-batches, CUDA's runtime, refusals.
 quick='_unit_tests| (dialects|ops|passes)/.*\.mlir| train/(fixtures/(mlp_relu_dynamo18|fresh_gpt2_dynamo20)$'
-quick+='|(ranks/agreement|runs/checkpoints|data/data_formats|data/leftovers|numbers/micro_batches|compile/refused_losses)\.test)'
+quick+='|(ranks/(agreement|stage_mail)|cuda/cuda_runtime_toy|runs/checkpoints|data/data_formats|data/leftovers|numbers/micro_batches|compile/refused_losses)\.test)'
 
 preset=dev
 filter=.

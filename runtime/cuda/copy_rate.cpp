@@ -10,7 +10,7 @@ namespace trainc {
 namespace {
 
 constexpr const char *copying = "timing of copies";
-constexpr int copies = 5;
+constexpr int copies = 10;
 constexpr int64_t least_bytes = 256 << 20; // of a copy: the caches of the largest devices have half
 constexpr int64_t most_bytes = 1 << 30;    // a longer one is not faster
 constexpr int64_t place_alignment = 256;

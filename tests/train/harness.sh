@@ -167,16 +167,20 @@ compile() {
   make_once "$folder" "$TRAINC_MODELS/$fixture.onnx" "${dimensions[@]}" "${frozen[@]}" --loss "$loss" "$@"
 }
 
-# make_once FOLDER WORD...: what trainc makes of the words. Tests that ask for the same get a copy of one output, which is
-# that of this trainc and these libraries. Words that may name a file beside the model are no part of it.
-make_once() {
-  local folder=$1 word made
-  shift
-  for word in "${@:2}"; do
-    [[ $word != --dump-ir* && $word != --source-only && $word != --library* && $word != *[./]* ]] || made=here
+# may_be_shared WORD...: no option names a file, asks for more than a trainer or leaves it out
+may_be_shared() {
+  local word
+  for word in "$@"; do
+    [[ $word != --dump-ir* && $word != --source-only && $word != --library* && $word != *[./]* ]] || return 1
   done
-  [ -n "${TRAINC_BUILD:-}" ] && [ ! -e "$folder" ] || made=here
-  if [ -n "${made:-}" ]; then
+}
+
+# make_once FOLDER MODEL OPTION...: what trainc makes of a model. Tests that ask for the same get copies of one output, as
+# long as trainc and its libraries are the same.
+make_once() {
+  local folder=$1 made
+  shift
+  if [ -z "${TRAINC_BUILD:-}" ] || [ -e "$folder" ] || ! may_be_shared "${@:2}"; then
     quietly "$TRAINC" "$@" -o "$folder"
     return
   fi
