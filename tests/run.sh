@@ -38,6 +38,7 @@ start=$SECONDS
 rm -rf "$build/tests/trainers" # of another build (tests/train/harness.sh)
 lit=(python3 "$(llvm-config-19 --prefix)/build/utils/lit/lit.py" "$build/tests")
 # One more than there are cores: tests of runs that stall or die wait for most of their time.
-"${lit[@]}" -v -j"$(($(nproc) + 1))" --filter "$filter" -o "$build/results.json" 2>&1 | grep -Ev '^PASS'
+"${lit[@]}" -v -j"$(($(nproc) + 1))" --filter "$filter" -o "$build/results.json" 2>&1 |
+  grep -Ev '^(PASS|processor_seconds:|\*{10}( TEST .* RESULTS \*{10})?$)'
 echo "tested in $((SECONDS - start)) s"
 python3 tests/report.py "$build/results.json" "$build/times.json" -- "${lit[@]}"

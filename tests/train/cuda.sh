@@ -58,10 +58,17 @@ build_cuda() {
   link_cuda "$1/trainer" "$1"/source/*.o
 }
 
-# compile_cuda FIXTURE FOLDER [trainc options]
+# make_cuda FOLDER MODEL OPTION...: the trainer of a model; tests that ask for the same get copies of one, as of `make_once`
+make_cuda() { kept_once run_trainc_for_cuda "$@"; }
+run_trainc_for_cuda() {
+  run_trainc "$@" --target cuda --source-only
+  build_cuda "$1"
+}
+
+# compile_cuda FIXTURE FOLDER [trainc options]: the trainer of a fixture
 compile_cuda() {
-  compile "$@" --target cuda --source-only
-  build_cuda "$2"
+  recipe "$1"
+  make_cuda "$2" "$TRAINC_MODELS/$1.onnx" "${dimensions[@]}" "${frozen[@]}" --loss "$loss" "${@:3}"
 }
 
 # stand_in WORDS COMMAND...: the command with these options of the stand-in
@@ -110,4 +117,20 @@ train_two() { # FOLDER NAME
 same_bits() { # of the last checkpoints of two folders
   say "$1 and $2"
   "$TRAINC_COMPARE" bits "$(newest "$1")" "$(newest "$2")"
+}
+
+# needed PAGES RANKS FOLDER OPTIONS...: bytes of arenas and accumulators, as the first rank says where there is too little
+needed() {
+  local pages=$1 ranks=$2 folder=$3
+  shift 3
+  TRAINC_STAND_IN=pages=$pages,memory=100000 refused 6 'not enough memory' -- mpirun -n "$ranks" "$folder/trainer" train \
+    "${inputs[@]}" --data "labels=$data/$labels" --steps 1 --no-progress --run nothing "$@"
+  sed -nE 's/.*\(arenas ([0-9.]+) ([KM]i)B.*accumulators ([0-9.]+) ([KM]i)B.*/\1\2 \3\4/p' refused.txt |
+    numfmt --field=1-2 --from=iec-i
+}
+# below A B: two such pairs
+below() {
+  say "arenas and accumulators: $1 bytes, otherwise $2"
+  awk -v a="$1" -v b="$2" 'BEGIN { split(a, x); split(b, y); exit !(x[1] > 0 && x[2] > 0 && x[1] < y[1] && x[2] <= y[2]) }' ||
+    fail "$1 bytes of arenas and accumulators are not below $2"
 }

@@ -175,22 +175,44 @@ may_be_shared() {
   done
 }
 
-# make_once FOLDER MODEL OPTION...: what trainc makes of a model. Tests that ask for the same get copies of one output, as
-# long as trainc and its libraries are the same.
-make_once() {
-  local folder=$1 made
-  shift
+# make_once FOLDER MODEL OPTION...: what trainc makes of a model, in copies of one output for all tests that ask for the same
+make_once() { kept_once run_trainc "$@"; }
+run_trainc() { quietly "$TRAINC" "${@:2}" -o "$1"; }
+
+# kept_once MAKER FOLDER MODEL OPTION...: what `MAKER FOLDER MODEL OPTION...` makes, once as long as trainc and the
+# libraries of the build are the same
+kept_once() {
+  local maker=$1 folder=$2 made
+  shift 2
   if [ -z "${TRAINC_BUILD:-}" ] || [ -e "$folder" ] || ! may_be_shared "${@:2}"; then
-    quietly "$TRAINC" "$@" -o "$folder"
+    "$maker" "$folder" "$@"
     return
   fi
-  made=$TRAINC_BUILD/tests/trainers/$({ printf '%s\n' "$@" && stat -c '%n %s %Y' "$TRAINC" "$TRAINC_BUILD"/lib/*.a; } | sha256sum | cut -c1-16)
+  made=$TRAINC_BUILD/tests/trainers/$({ printf '%s\n' "$maker" "$@" && stat -c '%n %s %Y' "$TRAINC" "$TRAINC_BUILD"/lib/*.a; } | sha256sum | cut -c1-16)
   mkdir -p "$made"
   (
     flock 9
-    [ -e "$made/out" ] || { quietly "$TRAINC" "$@" -o "$made/making" && mv "$made/making" "$made/out"; }
+    [ -e "$made/out" ] || { rm -rf "$made/making" && "$maker" "$made/making" "$@" && mv "$made/making" "$made/out"; }
   ) 9>"$made/lock"
   cp -a "$made/out" "$folder"
+}
+
+# keep_objects: what trainc compiles once more from here on, the same text by the same command, is a copy, as where there is
+# ccache. Not with LONG=1, nor while KEEP_NOTHING is set.
+keep_objects() {
+  [ -z "${LONG:-}" ] || return 0
+  [ -n "${CCACHE_DISABLE:-}" ] || ! command -v ccache >/dev/null || return 0
+  mkdir -p keeping/objects
+  cat >keeping/g++ <<END
+#!/bin/bash
+compile() { $(command -v g++) "\$@"; }
+[[ -z "\${KEEP_NOTHING:-}" && "\${*: -4:1} \${*: -2:1}" = '-c -o' ]] || { compile "\$@"; exit; }
+key=\$({ printf '%s\n' "\${@:1:\$#-1}" && find . -name '*.h' ! -path './runtime/*' | sort | xargs -d '\n' cat "\${@: -3:1}"; } | sha256sum)
+kept=$PWD/keeping/objects/\${key:0:16}
+[ -e "\$kept" ] || { compile "\$@" && cp "\${@: -1}" "\$kept.\$\$" && mv "\$kept.\$\$" "\$kept"; } && cp "\$kept" "\${@: -1}"
+END
+  chmod +x keeping/g++
+  PATH=$PWD/keeping:$PATH
 }
 
 # train FOLDER STEPS [options]: trains on the fixture's batches, in order.

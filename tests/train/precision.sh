@@ -63,7 +63,7 @@ same_bits() {
   precision=$1
   rm -rf three resumed ranks shared
   find . -maxdepth 1 -name "$2-*" ! -name '*-out' -exec rm -r {} +
-  make_trainer() { [ -x "$2/trainer" ] || quietly "$TRAINC" "$1" "${@:3}" --precision $precision -o "$2"; }
+  make_trainer() { [ -x "$1/trainer" ] || make_once "$@" --precision $precision; }
   one_rank "$2" 6 4
   training=(--threads 3)
   train_steps three "$2-one-out" 6 -- --micro-batches 4

@@ -2,12 +2,8 @@
 #
 # What tests of stages share, after harness.sh: a run on one rank, and the same in stages.
 
-# make_trainer MODEL FOLDER OPTIONS...; a test of another target has another one, and other options to train
-make_trainer() {
-  local model=$1 folder=$2
-  shift 2
-  quietly "$TRAINC" "$model" "$@" -o "$folder"
-}
+# make_trainer FOLDER MODEL OPTIONS...; a test of another target has another one, and other options to train
+make_trainer() { make_once "$@"; }
 training=(--threads 1)
 
 # train_steps FOLDER OUTPUT STEPS [LAUNCHER...] -- [OPTIONS...]
@@ -28,7 +24,7 @@ train_steps() {
 one_rank() {
   recipe "$1"
   dimensions=("${dimensions[@]/batch=*/batch=2}")
-  make_trainer "$TRAINC_MODELS/$1.onnx" "$1-one-out" "${dimensions[@]}" --loss "$loss"
+  make_trainer "$1-one-out" "$TRAINC_MODELS/$1.onnx" "${dimensions[@]}" --loss "$loss"
   train_steps "$1-one" "$1-one-out" "$2" -- --micro-batches "$3"
 }
 
@@ -41,7 +37,7 @@ in_stages() {
   say "$run $*"
   recipe "$fixture"
   dimensions=("${dimensions[@]/batch=*/batch=2}")
-  make_trainer "$TRAINC_MODELS/$fixture.onnx" "$run-out" "${dimensions[@]}" --loss "$loss" --stages "$stages" \
+  make_trainer "$run-out" "$TRAINC_MODELS/$fixture.onnx" "${dimensions[@]}" --loss "$loss" --stages "$stages" \
     --schedule "$schedule" --micro-batches "$micro_batches" "$@"
   train_steps "$run" "$run-out" "$steps" mpirun -n $((stages * replicas)) --
   same_run "$fixture-one" "$run"
