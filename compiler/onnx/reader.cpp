@@ -243,7 +243,9 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
     groups.push_back(group.first);
   train::setGroups(*model.module, groups);
   for (const auto &decision : *decisions)
-    if (decision->role == Role::constant && isFloat(decision->tensor->dataType) &&
+    if (decision->role == Role::constant &&
+        (isFloat(decision->tensor->dataType) ||
+         opened->separation.program.isBuffer(decision->name())) &&
         !decision->exporterMade && !graph->uses(decision->name()).empty() &&
         !opened->separation.origin.count(decision->name()))
       model.constants.push_back(

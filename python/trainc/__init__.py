@@ -9,7 +9,8 @@
 """
 from importlib import import_module
 
-_PLACES = {"export": "export", "compile": "compiler", "CompileError": "compiler", "Model": "model", "ModelError": "model"}
+_PLACES = {"export": "export", "compile": "compiler", "CompileError": "compiler", "CompileWarning": "compiler",
+           "Model": "model", "ModelError": "model", "ModelWarning": "model"}
 
 __all__ = [*_PLACES, "torch"]
 

@@ -3,14 +3,20 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+import warnings
 from pathlib import Path
 
 
 class CompileError(RuntimeError):
     """The model was not compiled. The text is all that trainc said."""
+
+
+class CompileWarning(UserWarning):
+    """What trainc warns of; the text ends with the name of the finding, which `accept=[NAME]` turns off."""
 
 
 def find_program():
@@ -40,7 +46,7 @@ def compile(path, *, loss=None, optimizer=None, dims=None, output=None, model=No
     model       arguments of Model, as a dictionary: {"threads": 2}
     options     further options of trainc: precision="bf16", freeze=["wte.*"], ema=True
 
-    Raises CompileError.
+    Raises CompileError; warns with CompileWarning.
     """
     from trainc.model import Model
     return Model(library_of(path, loss=loss, optimizer=optimizer, dims=dims, output=output, **options), **(model or {}))
@@ -53,9 +59,12 @@ def library_of(path, *, loss=None, optimizer=None, dims=None, output=None, is_te
     for name, size in (dims or {}).items():
         arguments += ["--dim", f"{name}={size}"]
     if output is not None:
-        _run([program, *arguments, "-o", os.fspath(output)])
-        return os.fspath(output)
-    return _cached(program, path, arguments, is_temporary)
+        folder, told = os.fspath(output), _run([program, *arguments, "-o", os.fspath(output)])
+    else:
+        folder, told = _cached(program, path, arguments, is_temporary)
+    for text in told:
+        warnings.warn(text, CompileWarning, stacklevel=2)
+    return folder
 
 
 def _words(**options):
@@ -71,9 +80,23 @@ def _words(**options):
 
 
 def _run(command):
+    """What was warned of, as a list of texts."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise CompileError((done.stderr or done.stdout).strip())
+        raise CompileError(_for_python((done.stderr or done.stdout).strip()))
+    messages = re.split(r"\n(?!\s)", done.stderr.strip())
+    return [_for_python(text) for text in messages if "warning: " in text.split("\n", 1)[0]]
+
+
+# Words that follow an option in a message and are no value of it.
+_NO_VALUES = "a|and|as|at|but|by|for|has|in|is|it|names|needs|of|on|or|says|takes|that|the|then|to|turns|where|which|with|without"
+
+
+def _for_python(text):
+    """Options of the command line as the arguments that they are here: --batch-norm file is batch_norm="file"."""
+    text = re.sub(r"--dim ([^\s=,;]+)=([^\s,;]+)", r'dims={"\1": \2}', text)
+    option = re.compile(rf"(?<![\w-])--([a-z][a-z0-9-]*)(?:[ =](?!(?:{_NO_VALUES})\b)([^\s,;:()'\"]+))?")
+    return option.sub(lambda match: match[1].replace("-", "_") + (f'="{match[2]}"' if match[2] else ""), text)
 
 
 def _digest_of(path):
@@ -94,15 +117,18 @@ def _cached(program, path, arguments, is_temporary):
     folder = cache / hashlib.sha256(key.encode()).hexdigest()[:32]
     inputs = folder / "inputs.json"
     if inputs.is_file():
-        read = json.loads(inputs.read_text())
-        if all(os.path.isfile(name) and _digest_of(name) == digest for name, digest in read.items()):
-            return str(folder / "out")
+        before = json.loads(inputs.read_text())
+        if all(os.path.isfile(name) and _digest_of(name) == digest for name, digest in before["read"].items()):
+            return str(folder / "out"), before["warnings"]
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix=".writing-") as work:
         depfile = os.path.join(work, "inputs.d")
-        _run([program, *arguments, "-o", os.path.join(work, "out"), "--depfile", depfile])
-        read = [] if is_temporary else _read_by(depfile, program)
-        (Path(work) / "inputs.json").write_text(json.dumps({name: _digest_of(name) for name in read}))
+        told = _run([program, *arguments, "-o", os.path.join(work, "out"), "--depfile", depfile])
+        read = _read_by(depfile)
+        if is_temporary:  # the name of one is another every time, and the key has what is in it
+            own = os.path.dirname(path) + os.sep
+            read = [name for name in read if not os.path.abspath(name).startswith(own)]
+        (Path(work) / "inputs.json").write_text(json.dumps({"read": {name: _digest_of(name) for name in read}, "warnings": told}))
         shutil.rmtree(folder, ignore_errors=True)
         try:
             os.rename(work, folder)
@@ -110,17 +136,11 @@ def _cached(program, path, arguments, is_temporary):
         except OSError:  # another process was first
             if not inputs.is_file():
                 raise
-    return str(folder / "out")
+    return str(folder / "out"), told
 
 
-def _read_by(depfile, program):
-    """Files that a depfile names after the colon, without those of the compiler, which the key has; a space in one is
-    written `\\ `."""
+def _read_by(depfile):
+    """Files that a depfile names after the colon; a space in one is written `\\ `."""
     rule = Path(depfile).read_text().replace("\\\n", " ").split("\n", 1)[0].replace("\\ ", "\0")
     names = [name.replace("\0", " ").replace("$$", "$").replace("\\#", "#") for name in rule.split(": ", 1)[1].split()]
-    own = str(Path(program).resolve().parent.parent) + os.sep
-    return [name for name in names if os.path.isfile(name) and not _is_of_compiler(os.path.realpath(name), own)]
-
-
-def _is_of_compiler(name, own):
-    return name.startswith(own) or f"{os.sep}runtime{os.sep}" in name
+    return [name for name in names if os.path.isfile(name)]

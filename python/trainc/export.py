@@ -42,14 +42,21 @@ def export(module, args, path, *, kwargs=None, dynamic=True, input_names=None, o
     kwargs = dict(kwargs or {})
     program = _program_of(module, args, kwargs, dynamic, input_names, output_names, options)
     if check:
-        _check_outputs(module, args, kwargs, program)
+        try:
+            _check_outputs(module, args, kwargs, program)
+        except ExportError:
+            raise
+        except Exception as error:  # of the module or of onnxruntime
+            raise ExportError(f"the file's outputs cannot be compared with the module's: {str(error).strip()}; with check=False it is written "
+                              "all the same") from error
     program.save(path, external_data=_bytes_of(module) > 1 << 30)
     return program
 
 
-def export_without_values(module, args, path, *, kwargs=None):
+def export_without_values(module, args, path, *, kwargs=None, without_dropout=None):
     """As `export`, of the example's sizes. Parameters are zeros, in a sparse file beside: the file says what is computed,
-    and is the same whatever they are. Returns how many axes the first output has."""
+    and is the same whatever they are. Returns how many axes the first output has, and whether there is dropout: then a
+    second file, `without_dropout`, has none."""
     import onnx_ir
     program = _program_of(module, tuple(args), dict(kwargs or {}), False, None, None, {})
     parameters = {name for name, _ in module.named_parameters(remove_duplicate=False)}
@@ -63,26 +70,58 @@ def export_without_values(module, args, path, *, kwargs=None):
     with open(os.path.join(os.path.dirname(path), zeros), "wb") as file:
         file.truncate(offset)
     onnx_ir.save(program.model, path)
-    return len(program.model.graph.outputs[0].shape or ())
+    dropouts = [node for node in program.model.graph if node.op_type == "Dropout" and len(node.inputs) > 2]
+    if dropouts and without_dropout:
+        for node in dropouts:
+            node.op_type = "Identity"
+            node.resize_inputs(1)
+        onnx_ir.save(program.model, without_dropout)
+    return len(program.model.graph.outputs[0].shape or ()), bool(dropouts)
 
 
 def _program_of(module, args, kwargs, dynamic, input_names, output_names, options):
-    with _modes_kept(module):
+    with modes_kept(module):
         if not module.training:
             module.train()
         try:
-            program = _exported(module, args, kwargs, dynamic, input_names, output_names, options)
+            with warnings.catch_warnings():
+                for text in ("Exporting a model while it is in training mode", ".*CastLike"):  # both are meant here
+                    warnings.filterwarnings("ignore", text)
+                program = _exported(module, args, kwargs, dynamic, input_names, output_names, options)
         except ExportError:
             raise
         except Exception as error:  # of many classes
             raise ExportError(f"torch.onnx.export: {str(error).strip()}") from error
+        _drop_zero_biases(program.model.graph)
         _check_parameters(module, program)
         program.model.metadata_props[METADATA_KEY] = json.dumps(_record_of(module))
     return program
 
 
+def _drop_zero_biases(graph):
+    """Of a convolution without bias the exporter writes one of zeros, in three dimensions with a wrong size."""
+    found = False
+    for node in graph:
+        if node.op_type == "Conv" and len(node.inputs) > 2 and _is_zero(node.inputs[2]):
+            node.resize_inputs(2)
+            found = True
+    for node in reversed(list(graph)) if found else ():
+        if not any(value.uses() or value.is_graph_output() for value in node.outputs):
+            graph.remove(node, safe=True)
+
+
+def _is_zero(value):
+    """What is spread from a constant 0."""
+    node = value.producer()
+    while node is not None and node.op_type in ("Expand", "CastLike", "Cast"):
+        node = node.inputs[0].producer()
+    constant = node.attributes.get("value") if node is not None and node.op_type == "Constant" else None
+    return constant is not None and not constant.value.numpy().any()
+
+
 @contextlib.contextmanager
-def _modes_kept(module):
+def modes_kept(module):
+    """Modes of the module's parts and values of its buffers are as before, whatever a forward pass does."""
     modes = [(one, one.training) for one in module.modules()]
     buffers = {name: value.detach().clone() for name, value in module.named_buffers()}
     try:
@@ -105,8 +144,8 @@ def _exported(module, args, kwargs, dynamic, input_names, output_names, options)
         return torch.onnx.export(module, args, dynamic_shapes=_batch_shapes(module, args, kwargs), **options)
     except Exception as error:  # torch has no class of its own for what it says of sizes
         reason = str(error.__cause__ or error).strip().splitlines()[:1]
-        warnings.warn(f"the batch is that of the example ({args[0].shape[0] if _has_axes(args[0]) else 'none'}): with any batch the "
-                      f"export failed: {''.join(reason)}")
+        batch = next((one.shape[0] for one in torch.utils._pytree.tree_leaves((args, kwargs)) if _has_axes(one)), "none")
+        warnings.warn(f"the batch is that of the example ({batch}): with any batch the export failed: {''.join(reason)}")
         return torch.onnx.export(module, args, **options)
 
 
@@ -197,7 +236,7 @@ def _check_outputs(module, args, kwargs, program):
                 node.op_type = "Identity"
                 node.ClearField("attribute")
                 del node.input[1:]
-    with _modes_kept(module), torch.no_grad():
+    with modes_kept(module), torch.no_grad():
         module.eval()
         expected = [one for one in torch.utils._pytree.tree_leaves(module(*args, **kwargs)) if isinstance(one, torch.Tensor)]
     settings = onnxruntime.SessionOptions()

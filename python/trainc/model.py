@@ -25,6 +25,10 @@ class ModelError(RuntimeError):
         self.status = status
 
 
+class ModelWarning(UserWarning):
+    """What a call warns of."""
+
+
 class _Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("threads", c_int), ("forward_only", c_int), ("seed", c_uint64), ("micro_batches", c_int64),
                 ("mean_per_batch", c_int), ("no_files", c_int), ("folder", c_char_p), ("memory", c_void_p), ("memory_bytes", c_int64),
@@ -75,7 +79,7 @@ class Tensors(Mapping):
     def __setitem__(self, name, values):
         shape, dtype = self._all[name]
         if self._model().target == "cuda" and getattr(values, "is_cuda", False):
-            values = values.detach().contiguous()
+            values = _plain(values).contiguous()
             _check(tuple(values.shape), numpy.dtype(values.__cuda_array_interface__["typestr"]), shape, dtype, name, exactly=True)
             place, size = c_void_p(values.data_ptr()), values.numel() * dtype.itemsize
         else:
@@ -110,16 +114,23 @@ class Tensors(Mapping):
 
 def _check(found_shape, found, shape, dtype, name, exactly=False):
     if found_shape != shape:
-        raise ModelError(2, f"'{name}': expected shape {shape}, found {found_shape}")
+        is_of_other_batch = len(shape) > 0 and len(found_shape) == len(shape) and found_shape[1:] == shape[1:]
+        raise ModelError(2, f"'{name}': expected shape {shape}, found {found_shape}" + (
+            f"\n  try: drop_last=True of a DataLoader, rows that fill up the batch, or a model compiled for {found_shape[0]}"
+            if is_of_other_batch else ""))
     if found != dtype and (exactly or not numpy.can_cast(found, dtype, "same_kind") and found.kind != "b"):
         raise ModelError(2, f"'{name}': expected {dtype}, found {found}\n  try: as {dtype}")
+
+
+def _plain(values):
+    """Of a tensor of PyTorch: apart from the graph, with no pending negation or conjugation, which DLPack leaves out."""
+    return values.detach().resolve_conj().resolve_neg() if hasattr(values, "resolve_neg") else values
 
 
 def _array(values, shape, dtype, name):
     """`values` as an array of the tensor's type and shape. Arrays and CPU tensors (DLPack) are not copied where they fit."""
     if not isinstance(values, numpy.ndarray):
-        if hasattr(values, "detach"):
-            values = values.detach()
+        values = _plain(values)
         if str(getattr(values, "dtype", "")) == "torch.bfloat16":  # which NumPy does not have
             values = values.float()
         values = numpy.from_dlpack(values) if hasattr(values, "__dlpack__") else numpy.asarray(values)
@@ -161,6 +172,7 @@ class Model:
                     torch.cuda.current_stream().cuda_stream; 0: one that takes turns with CUDA's default stream
 
     parameters, buffers, gradients, states: mappings of arrays (Tensors). inputs, outputs: names to (shape, dtype).
+    labels: the names of those inputs that the loss alone reads.
     """
 
     def __init__(self, folder, *, threads=0, seed=0, micro_batches=1, mean_per_batch=False, forward_only=False, device=0,
@@ -169,6 +181,7 @@ class Model:
         libraries = list((folder / "library").glob("lib*.so"))
         if len(libraries) != 1:
             raise ModelError(2, f"{folder}: holds no library\n  try: trainc --library, or trainc.compile")
+        self.folder = folder
         self._name = re.fullmatch("lib(.*).so", libraries[0].name).group(1)
         self._library = _open_library(libraries[0].resolve())
         self._functions, self._handle = {}, c_void_p()
@@ -180,6 +193,7 @@ class Model:
         self.parameters, self.buffers = Tensors(self, _PARAMETERS), Tensors(self, _BUFFERS)
         self.gradients, self.states = Tensors(self, _GRADIENTS), Tensors(self, _STATES)
         self.inputs, self.outputs = dict(self._inputs._all), dict(self._outputs._all)
+        self.labels = [name for index, name in enumerate(self.inputs) if self._function("is_label")(self._handle, c_int64(index)) == 1]
         self.last = None  # of the last update: a dictionary of loss, gradient_norm, applied, step
 
     def _function(self, what, result=c_int):
@@ -204,13 +218,17 @@ class Model:
     def _call_with_warnings(self, what, *arguments):
         self._call(what, *arguments)
         if text := self._message():
-            warnings.warn(text, stacklevel=3)
+            warnings.warn(text, ModelWarning, stacklevel=3)
 
     def close(self):
         """Frees the memory. Views of it must not be used afterwards."""
         if self._handle:
             self._function("destroy", None)(self._handle)
             self._handle = c_void_p()
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("a compiled model is neither copied nor pickled\n  try: save() and load(); trainc.compile again, which takes it "
+                        "from its cache")
 
     def __enter__(self):
         return self
@@ -271,7 +289,7 @@ class Model:
 
     def predict(self, batch):
         """Outputs for a batch, as a dictionary of arrays. Labels may be left out."""
-        self._set_batch(batch, [name for name in self.inputs if name != "labels" and not name.endswith("_labels")])
+        self._set_batch(batch, [name for name in self.inputs if name not in self.labels])
         self._call("evaluate", None)
         return {name: self._outputs[name].copy() for name in self.outputs}
 
@@ -299,6 +317,10 @@ class Model:
 
     def load_state_dict(self, path):
         self._call_with_warnings("load_state_dict", os.fsencode(path))
+
+    def save_gradients(self, path):
+        """Gradients by the names and in the layouts of PyTorch's module, as safetensors."""
+        self._call_with_warnings("save_gradients", os.fsencode(path))
 
     def save_optimizer_state(self, path):
         """`state.NAME.exp_avg`, ... as PyTorch's optimizer has them, as safetensors."""

@@ -61,18 +61,32 @@ def statistics_of(tensor):
     }
 
 
+def _unwrapped(module):
+    while True:
+        if isinstance(module, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
+            module = module.module
+        elif isinstance(getattr(module, "_orig_mod", None), torch.nn.Module):
+            module = module._orig_mod
+        else:
+            return module
+
+
 class Statistics:
     """Writes a line for the output of every module and its gradient, and after each step of the optimizer for every
     parameter, its gradient and its update.
 
-    module, optimizer: what is trained
+    module, optimizer: what is trained; of a module that DataParallel or torch.compile has wrapped, what is inside
     path: the file, written anew
+    scaler: the GradScaler, where there is one: gradients are those of the loss itself, before any clipping
     names: a regular expression; tensors are watched whose names it matches as a whole. A module's output is called
         what the module is called, with `gradient of ` in front for its gradient and `update of ` for what a step
         added to a parameter.
     """
 
-    def __init__(self, module, optimizer, path, names=".*"):
+    def __init__(self, module, optimizer, path, names=".*", scaler=None):
+        module = _unwrapped(module)
+        self._scaler = scaler
+        self._gradients = {}  # as the backward passes of the step left them
         self._matches = re.compile(names).fullmatch
         self._parameters = dict(module.named_parameters())
         self._buffers = dict(module.named_buffers())
@@ -85,6 +99,10 @@ class Statistics:
         for name, child in module.named_modules():
             if name:
                 self._handles.append(child.register_forward_hook(self._hook_of(name)))
+        for name, parameter in self._parameters.items():
+            if parameter.requires_grad and self._matches("gradient of " + name):
+                self._handles.append(parameter.register_post_accumulate_grad_hook(
+                    lambda one, name=name: self._gradients.__setitem__(name, self._unscaled(one.grad).clone())))
         self._handles.append(optimizer.register_step_pre_hook(self._before_step))
         self._handles.append(optimizer.register_step_post_hook(self._after_step))
 
@@ -102,9 +120,14 @@ class Statistics:
         line = {"step": self._step}
         if not of_step:
             line["micro_batch"] = self._micro_batch
-        types = {torch.float32: "f32", torch.float64: "f64", torch.int64: "i64", torch.int32: "i32", torch.bool: "bool"}
+        types = {torch.float32: "f32", torch.float64: "f64", torch.int64: "i64", torch.int32: "i32", torch.bool: "bool",
+                 torch.bfloat16: "bf16", torch.float16: "f16"}
         line.update(tensor=name, kind=kind, type=types.get(tensor.dtype, str(tensor.dtype)), shape=list(tensor.shape))
         self._write({**line, **statistics_of(tensor)})
+
+    def _unscaled(self, gradient):
+        gradient = gradient.detach()
+        return gradient if self._scaler is None else gradient / self._scaler.get_scale()
 
     def _begin_micro_batch(self, *_):
         self._micro_batch += 1
@@ -123,12 +146,13 @@ class Statistics:
 
     def _take_gradient(self, name, call, gradient):
         if self._calls[name] == call:
-            self._take("gradient", "gradient of " + name, gradient)
+            self._take("gradient", "gradient of " + name, self._unscaled(gradient))
 
     def _before_step(self, *_):
         for name, parameter in self._parameters.items():
             if parameter.grad is not None:
-                self._take("total_gradient", "gradient of " + name, parameter.grad, of_step=True)
+                if name in self._gradients:
+                    self._take("total_gradient", "gradient of " + name, self._gradients.pop(name), of_step=True)
                 if self._matches("update of " + name):
                     self._before[name] = parameter.detach().clone()
 

@@ -244,14 +244,18 @@ std::vector<std::string> files_of_export(const program &program, const std::stri
 
 void warn_of_range(const program &program, const arenas &arenas,
                    const std::function<void(const std::string &)> &warn) {
-  const std::vector<initializer> all = initializers_of(program, arenas);
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [](const initializer &entry) { return entry.is_beyond_range(); });
-  if (found != all.end())
-    warn(std::string("'") + found->name + "' has numbers beyond the range of " +
-         name_of(found->type) +
-         ", which are infinite in the file\n"
-         "  try: trainc --export-type f32");
+  std::string names;
+  const char *type = nullptr, *verb = "' has";
+  for (const initializer &entry : initializers_of(program, arenas))
+    if (entry.is_beyond_range()) {
+      if (type)
+        names += "', '", verb = "' have";
+      names += entry.name;
+      type = name_of(entry.type);
+    }
+  if (type)
+    warn("'" + names + verb + " numbers beyond the range of " + type +
+         ", which are infinite in the file\n  try: trainc --export-type f32");
 }
 
 void export_onnx(const program &program, const arenas &arenas, const std::string &template_path,

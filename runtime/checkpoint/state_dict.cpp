@@ -209,12 +209,12 @@ std::string slot_in_module(const std::string &slot, bool is_transposed) {
   return slot == slot_of_rows ? slot_of_columns : slot_of_rows;
 }
 
-void write_state_dict(const program &program, const arenas &arenas, output_file &file,
-                      const warning &warn) {
+void write_module_tensors(const program &program, const std::vector<tensor_view> &values,
+                          output_file &file, const warning &warn) {
   std::vector<written_tensor> tensors;
-  std::vector<std::string> nameless, constants;
+  std::vector<std::string> nameless;
   std::set<std::string> names;
-  for (const tensor_view &parameter : parameter_tensors(program, arenas)) {
+  for (const tensor_view &parameter : values) {
     std::vector<module_tensor> forms = module_tensors_of(program, parameter.name);
     if (forms.empty()) {
       nameless.push_back(parameter.name);
@@ -224,12 +224,18 @@ void write_state_dict(const program &program, const arenas &arenas, output_file 
       if (names.insert(form.name).second)
         tensors.push_back(written(form.name, parameter, form));
   }
-  for (int64_t i = 0; i < program.state_constant_count; ++i)
-    constants.emplace_back(program.state_constants[i].name);
   write_tensors(file, tensors, {});
   if (!nameless.empty())
     warn("state dict: under their ONNX names, since the module's are not known: " +
          first_of(nameless));
+}
+
+void write_state_dict(const program &program, const arenas &arenas, output_file &file,
+                      const warning &warn) {
+  write_module_tensors(program, parameter_tensors(program, arenas), file, warn);
+  std::vector<std::string> constants;
+  for (int64_t i = 0; i < program.state_constant_count; ++i)
+    constants.emplace_back(program.state_constants[i].name);
   if (!constants.empty())
     warn("state dict: without what is a constant of the program: " + first_of(constants) +
          "\n  try: load_state_dict(..., strict=False), which leaves them as they are");

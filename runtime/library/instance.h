@@ -87,6 +87,7 @@ public:
   void save(const std::string &folder);
   // As PyTorch's module and optimizer have them (checkpoint/state_dict.h, module_weights.h).
   void save_state_dict(const std::string &path);
+  void save_gradients(const std::string &path);
   void save_optimizer_state(const std::string &path);
   void load_state_dict(const std::string &path);
   void load_optimizer_state(const std::string &path);

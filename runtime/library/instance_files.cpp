@@ -138,6 +138,21 @@ void library_instance::save_state_dict(const std::string &path) {
   file.publish();
 }
 
+void library_instance::save_gradients(const std::string &path) {
+  check_values(library_kind::gradient);
+  std::vector<std::vector<char>> copies; // on the host, and of the mean loss
+  std::vector<tensor_view> gradients;
+  for (const tensor_view &own : tensors(library_kind::gradient)) {
+    copies.emplace_back(static_cast<size_t>(own.bytes));
+    read(library_kind::gradient, own, copies.back().data());
+    gradients.push_back(own);
+    gradients.back().data = copies.back().data();
+  }
+  output_file file(path);
+  write_module_tensors(program_, gradients, file, [&](const std::string &text) { warn(text); });
+  file.publish();
+}
+
 void library_instance::save_optimizer_state(const std::string &path) {
   check_trains("save_optimizer_state");
   output_file file(path);

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -35,11 +36,15 @@ struct trainc_model {
 
 namespace {
 
+// Of the first structure that a release has.
+constexpr size_t least_options =
+    offsetof(trainc_model_options, stream) + sizeof(trainc_model_options::stream);
+
 // The caller's structure may be an older, shorter one.
 instance_options options_of(const trainc_model_options *given) {
   trainc_model_options all = {};
   if (given) {
-    if (given->size == 0 || given->size > sizeof all)
+    if (given->size < least_options || given->size > sizeof all)
       throw failure(exit_usage, "options: size is not that of the structure\n  try: "
                                 "{.size = sizeof(options)}");
     memcpy(&all, given, given->size);
@@ -217,6 +222,11 @@ int trainc_model_describe(trainc_model *instance, trainc_model_kind kind, int64_
   });
 }
 
+int trainc_model_is_label(const trainc_model *instance, int64_t index) {
+  const bool exists = index >= 0 && index < trainc_model_count(instance, TRAINC_MODEL_INPUTS);
+  return exists ? trainer_program.inputs[index].is_label : -1;
+}
+
 int trainc_model_read(trainc_model *instance, trainc_model_kind kind, const char *name, void *to,
                       int64_t bytes) {
   return call(instance, [&](library_instance &own) {
@@ -342,6 +352,9 @@ int trainc_model_export(trainc_model *instance, const char *path) {
 }
 int trainc_model_save_state_dict(trainc_model *instance, const char *path) {
   return call_with(instance, &library_instance::save_state_dict, path);
+}
+int trainc_model_save_gradients(trainc_model *instance, const char *path) {
+  return call_with(instance, &library_instance::save_gradients, path);
 }
 int trainc_model_save_optimizer_state(trainc_model *instance, const char *path) {
   return call_with(instance, &library_instance::save_optimizer_state, path);

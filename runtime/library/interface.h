@@ -113,6 +113,9 @@ TRAINC_MODEL_API int64_t trainc_model_bytes(const trainc_model *instance, trainc
 /* Describes number `index`, from 0, of a kind. The texts live as long as the instance. */
 TRAINC_MODEL_API int trainc_model_describe(trainc_model *instance, trainc_model_kind kind,
                                            int64_t index, trainc_model_tensor *tensor);
+/* Whether input number `index` is a label, which the loss alone reads: 1 or 0; -1: there is none.
+ */
+TRAINC_MODEL_API int trainc_model_is_label(const trainc_model *instance, int64_t index);
 
 /* Copies one tensor. `bytes` are those of the tensor. */
 TRAINC_MODEL_API int trainc_model_read(trainc_model *instance, trainc_model_kind kind,
@@ -173,9 +176,11 @@ TRAINC_MODEL_API int trainc_model_save(trainc_model *instance, const char *folde
  * parameters, states, the number of steps. */
 TRAINC_MODEL_API int trainc_model_load(trainc_model *instance, const char *path);
 /* For PyTorch, as safetensors: the parameters and buffers by the names and in the layouts of the
- * module that was exported, and `state.NAME.exp_avg` of its optimizer. The first two write a file,
- * the others read one; the number of updates is part of the state. */
+ * module that was exported, the same of gradients (between the last forward_backward and update),
+ * and `state.NAME.exp_avg` of its optimizer. The first three write a file, the others read one; the
+ * number of updates is part of the state. */
 TRAINC_MODEL_API int trainc_model_save_state_dict(trainc_model *instance, const char *path);
+TRAINC_MODEL_API int trainc_model_save_gradients(trainc_model *instance, const char *path);
 TRAINC_MODEL_API int trainc_model_save_optimizer_state(trainc_model *instance, const char *path);
 TRAINC_MODEL_API int trainc_model_load_state_dict(trainc_model *instance, const char *path);
 TRAINC_MODEL_API int trainc_model_load_optimizer_state(trainc_model *instance, const char *path);

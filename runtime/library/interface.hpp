@@ -156,6 +156,9 @@ public:
   void save_state_dict(const std::string &path) {
     check(trainc_model_save_state_dict(get(), path.c_str()));
   }
+  void save_gradients(const std::string &path) {
+    check(trainc_model_save_gradients(get(), path.c_str()));
+  }
   void save_optimizer_state(const std::string &path) {
     check(trainc_model_save_optimizer_state(get(), path.c_str()));
   }

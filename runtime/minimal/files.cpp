@@ -17,6 +17,7 @@ void library_instance::load_initial_parameters() { has_parameters_ = false; }
 void library_instance::load(const std::string &) { refuse("load", "write_all"); }
 void library_instance::save(const std::string &) { refuse("save", "read_all"); }
 void library_instance::save_state_dict(const std::string &) { refuse("save_state_dict", "read"); }
+void library_instance::save_gradients(const std::string &) { refuse("save_gradients", "read"); }
 void library_instance::load_state_dict(const std::string &) { refuse("load_state_dict", "write"); }
 void library_instance::save_optimizer_state(const std::string &) {
   refuse("save_optimizer_state", "read");

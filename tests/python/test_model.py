@@ -100,7 +100,7 @@ def test_wrong_batches(wrong, message):
 def test_wrong_settings_and_models():
     with mlp() as model, pytest.raises(trainc.ModelError, match="weight_decay"):
         model.step(batch(0), momentum=1)
-    with pytest.raises(trainc.CompileError, match="batch=SIZE"):
+    with pytest.raises(trainc.CompileError, match='dims={"batch": SIZE}'):
         trainc.compile(MODELS / "mlp_gelu_dynamo20.onnx", loss="mse")
     with pytest.raises(trainc.CompileError, match="unknown option"):
         trainc.compile(MODELS / "mlp_gelu_dynamo20.onnx", no_such_option=1)
@@ -156,3 +156,48 @@ def test_the_command_line():
     done = subprocess.run([sys.executable, "-m", "trainc", "--version"], capture_output=True, text=True, check=True,
                           env={**os.environ, "PYTHONPATH": str(TREE / "python")})
     assert done.stdout.startswith("trainc ")
+
+
+LABELLED = """<ir_version: 9, opset_import: ["" : 17]>
+labelled (float[4, 3] x, float[4, 3] prev_labels) => (float[4, 3] y)
+<float[3, 3] w = {1, 0, 2, 0, 1, 0, 3, 0, 1}>
+{
+  a = MatMul (x, w)
+  y = Add (a, prev_labels)
+}
+"""
+
+
+def test_labels_are_what_the_program_says(tmp_path):
+    (tmp_path / "m.onnxtxt").write_text(LABELLED)
+    x, more = numpy.ones((4, 3), "f4"), numpy.full((4, 3), 2, "f4")
+    with trainc.compile(tmp_path / "m.onnxtxt", loss="mse") as model:
+        assert model.labels == ["labels"]
+        expected = model.predict({"x": x, "prev_labels": more})["y"]
+        assert (expected[0] == [6, 3, 5]).all()
+        with pytest.raises(trainc.ModelError, match="missing: prev_labels"):
+            model.predict({"x": x})
+        model.evaluate({"x": x, "prev_labels": more, "labels": x})
+        with pytest.raises(trainc.ModelError, match="missing: prev_labels"):
+            model.predict({"x": x})
+
+
+def test_messages_have_pythons_words():
+    from trainc.compiler import _for_python
+    for text, expected in {
+            "try: --batch-norm file, which says that this is meant; or --batch-norm train|frozen, for all":
+                'try: batch_norm="file", which says that this is meant; or batch_norm="train|frozen", for all',
+            "a size: try: --dim batch=8": 'a size: try: dims={"batch": 8}',
+            "try: --ema, which keeps it": "try: ema, which keeps it",
+            "option --freeze: 'x' matches nothing": "option freeze: 'x' matches nothing",
+            "try: --group 'head=lm.*'; --accept takes the name": "try: group 'head=lm.*'; accept takes the name"}.items():
+        assert _for_python(text) == expected
+
+
+def test_gradients_by_the_names_of_the_module(tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    with mlp() as model:
+        model.forward_backward(batch(0))
+        model.save_gradients(tmp_path / "g.safetensors")
+        for name, gradient in safetensors.load_file(tmp_path / "g.safetensors").items():
+            assert numpy.array_equal(gradient, model.gradients[name])

@@ -8,7 +8,7 @@ import torchvision
 import trainc
 import transformers
 from torch import nn
-from trainc.torch import CompileError, ModelError, TrainStep
+from trainc.torch import CheckError, CompileError, ExportError, ModelError, TrainStep
 
 STEPS = 20
 
@@ -273,3 +273,399 @@ def test_an_export_in_bfloat16_is_not_compared(tmp_path):
     with pytest.warns(UserWarning, match="onnxruntime cannot compute the file"):
         trainc.export(nn.Linear(5, 3).bfloat16(), torch.randn(2, 5).bfloat16(), tmp_path / "m.onnx")
     assert (tmp_path / "m.onnx").exists()
+
+
+# ---- each of these trained another model without a word
+
+def module_of_two(inputs=5, outputs=4):
+    return nn.Sequential(nn.Linear(inputs, 6), nn.Tanh(), nn.Linear(6, outputs))
+
+
+def test_norms_that_are_all_frozen_keep_their_statistics():
+    module = nn.Sequential(nn.Linear(5, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 4))
+    module[1].running_mean.normal_()
+    module.train()
+    module[1].eval()
+    x, y, before = torch.randn(8, 5), torch.randn(8, 4), module[1].running_mean.clone()
+    expected = nn.functional.mse_loss(module(x), y).item()
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))
+    assert step(x, y) == pytest.approx(expected, rel=1e-5)
+    step.sync()
+    assert torch.equal(before, module[1].running_mean)
+
+
+def focal_of(base):
+    return type("Focal", (base,), {"forward": lambda self, output, target: base.forward(self, output, target) ** 2})
+
+
+LOSSES = {
+    nn.CrossEntropyLoss: torch.tensor([0, 1, 2, 3]), nn.NLLLoss: torch.tensor([0, 1, 2, 3]), nn.HuberLoss: torch.randn(4, 4),
+    nn.SmoothL1Loss: torch.randn(4, 4), nn.KLDivLoss: torch.rand(4, 4), nn.MSELoss: torch.randn(4, 4), nn.L1Loss: torch.randn(4, 4),
+    nn.BCEWithLogitsLoss: torch.rand(4, 4),
+}
+
+
+@pytest.mark.parametrize("base", LOSSES, ids=lambda base: base.__name__)
+def test_a_loss_that_is_made_from_another(base):
+    module, x, y = module_of_two(), torch.randn(4, 5), LOSSES[base]
+    with pytest.raises(CompileError, match="(?s)Focal is made from.*output"):
+        TrainStep(module, focal_of(base)(), "sgd", example=(x, y))
+    same = type("Same", (base,), {})()
+    assert TrainStep(module, same, "sgd", example=(x, y)).evaluate(x, y) == pytest.approx(same(module(x), y).item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (4, 1), (3, 1, 1), (1, 4, 1)])
+def test_weights_of_positive_labels_are_broadcast(shape):
+    module, x, y = nn.Conv2d(3, 3, 3, padding=1), torch.randn(2, 3, 4, 4), (torch.randn(2, 3, 4, 4) > 0).float()
+    loss = nn.BCEWithLogitsLoss(pos_weight=torch.rand(shape) * 3)
+    step = TrainStep(module, loss, "sgd", example=(x, y))
+    assert step(x, y, learning_rate=0.0) == pytest.approx(loss(module(x), y).item(), rel=1e-5)
+
+
+def test_weights_of_positive_labels_along_two_axes_are_refused():
+    module, x, y = nn.Conv2d(3, 4, 3, padding=1), torch.randn(2, 3, 4, 4), torch.rand(2, 4, 4, 4)
+    with pytest.raises(CompileError, match=r"pos_weight of shape \[4, 4\]"):
+        TrainStep(module, nn.BCEWithLogitsLoss(pos_weight=torch.rand(4, 4)), "sgd", example=(x, y))
+
+
+def test_files_that_options_name_are_in_the_cache_key(tmp_path, monkeypatch):
+    module, x, y = nn.Linear(5, 4), torch.randn(8, 5), torch.arange(8) % 4
+    for folder, weights in (("a", (1, 1, 1, 1)), ("a", (1, 5, .2, 3)), ("b", (2, 1, 1, 1)), ("a", (1, 5, .2, 3))):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        weights = torch.tensor(weights, dtype=torch.float32)
+        __import__("numpy").save("w.npy", weights.numpy())
+        step = TrainStep(module, "cross_entropy,class_weights=w.npy", "sgd", example=(x, y))
+        assert step(x, y, learning_rate=0.0) == pytest.approx(nn.functional.cross_entropy(module(x), y, weight=weights).item(), rel=1e-5)
+
+
+def test_dampening_goes_on_in_mid_run():
+    module, x, y = module_of_two(), torch.randn(8, 5), torch.randn(8, 4)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9, dampening=0.5)
+
+    def of_torch(own, optimizer):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(own(x), y).backward()
+        optimizer.step()
+
+    for _ in range(3):
+        of_torch(module, optimizer)
+    step = TrainStep(module, nn.MSELoss(), optimizer, example=(x, y))
+    step(x, y)
+    beside = copy.deepcopy(module)
+    of_torch(module, optimizer)
+    step.module = beside
+    step._torch_optimizer = None
+    step.sync()
+    for own, expected in zip(beside.parameters(), module.parameters()):
+        torch.testing.assert_close(own, expected)
+
+
+VIEWS = {
+    "negated": lambda: torch.complex(torch.randn(8, 5), torch.randn(8, 5)).conj().imag,
+    "conjugated": lambda: torch.complex(torch.randn(8, 5), torch.randn(8, 5)).conj().real,
+    "transposed": lambda: torch.randn(5, 8).T,
+    "sliced": lambda: torch.randn(16, 11)[::2, 1::2],
+    "expanded": lambda: torch.randn(1, 5).expand(8, 5),
+    "flipped": lambda: torch.randn(8, 5).flip(0),
+    "of_a_graph": lambda: torch.randn(8, 5, requires_grad=True) * 2,
+    "double": lambda: torch.randn(8, 5).double(),
+    "half": lambda: torch.randn(8, 5).half(),
+    "integers": lambda: torch.randint(0, 9, (8, 5)),
+    "bool": lambda: torch.randn(8, 5) > 0,
+    "array": lambda: torch.randn(8, 5).numpy(),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_batch_is_what_its_tensor_says(view):
+    module, x, y = nn.Linear(5, 4), VIEWS[view](), torch.randn(8, 4)
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(torch.randn(8, 5), y))
+    expected = nn.functional.mse_loss(module(torch.as_tensor(x).float()), y).item()
+    assert step(x, y, learning_rate=0.0) == pytest.approx(expected, rel=1e-5)
+    assert step.evaluate(x, y) == pytest.approx(expected, rel=1e-5)
+
+
+class WithBuffers(nn.Module):
+
+    def __init__(self, **buffers):
+        super().__init__()
+        self.layer = nn.Linear(5, 4)
+        for name, (value, persistent) in buffers.items():
+            self.register_buffer(name, value, persistent=persistent)
+
+    def forward(self, x):
+        x = self.layer(x)
+        for value in self.buffers():
+            x = x.masked_fill(value, 0) if value.dtype == torch.bool else x * value
+        return x
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("value, other", [
+    (torch.tensor([True, False, False, True]), torch.tensor([False, False, True, True])),
+    (torch.tensor([1, 2, 3, 4]), torch.tensor([4, 3, 2, 1])),
+    (torch.tensor([1., 2, 3, 4]), torch.tensor([4., 3, 2, 1])),
+])
+def test_buffers_are_loaded_or_refused(persistent, value, other):
+    module, x, y = WithBuffers(one=(value, persistent)), torch.randn(8, 5), torch.randn(8, 4)
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))
+    assert step(x, y, learning_rate=0.0) == pytest.approx(nn.functional.mse_loss(module(x), y).item(), rel=1e-5)
+    module.one.copy_(other)
+    try:
+        step.load()
+    except ModelError as error:
+        assert "'one'" in str(error)
+    else:
+        assert step(x, y) == pytest.approx(nn.functional.mse_loss(module(x), y).item(), rel=1e-5)
+
+
+# ---- the first step is PyTorch's, or an error
+
+class WithoutGradient(nn.Module):
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(5, 6), nn.Linear(6, 4)
+
+    def forward(self, x):
+        with torch.no_grad():
+            x = self.first(x)
+        return self.second(x)
+
+
+class Straight(torch.autograd.Function):
+
+    @staticmethod
+    def forward(context, x):
+        return torch.round(x)
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient
+
+
+class Rounded(nn.Module):
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(5, 6), nn.Linear(6, 4)
+
+    def forward(self, x):
+        return self.second(Straight.apply(self.first(x)))
+
+
+def with_hook():
+    module = module_of_two()
+    module[0].weight.register_hook(lambda gradient: gradient * 0.5)
+    return module
+
+
+@pytest.mark.parametrize("make", [WithoutGradient, Rounded, with_hook])
+def test_gradients_of_another_kind_are_found(make):
+    module, x, y = make(), torch.randn(8, 5), torch.randn(8, 4)
+    try:
+        step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))
+    except (CompileError, ExportError):
+        return  # which says it earlier
+    with pytest.raises(CheckError, match="gradient of '.*' has norm .*, in PyTorch (?s:.*)no_grad"):
+        step(x, y)
+    unchecked = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y), check=False)
+    assert unchecked(x, y) > 0
+
+
+def test_a_module_that_has_changed_is_found():
+    module, x, y = module_of_two(), torch.randn(8, 5), torch.randn(8, 4)
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))
+    with torch.no_grad():
+        module[0].weight.mul_(3)
+    with pytest.raises(CheckError, match="the loss of this batch"):
+        step(x, y)
+
+
+def focal_step():
+    x, y = torch.randn(8, 5), torch.randint(0, 4, (8,))
+    TrainStep(module_of_two(), focal_of(nn.CrossEntropyLoss)(), "sgd", example=(x, y))(x, y)
+
+
+def pos_weight_step():
+    x, y = torch.randn(2, 3, 4, 4), (torch.randn(2, 4, 4, 4) > 0).float()
+    loss = nn.BCEWithLogitsLoss(pos_weight=torch.tensor([1., 2, 3, 4]).view(4, 1, 1))
+    TrainStep(nn.Conv2d(3, 4, 3, padding=1), loss, "sgd", example=(x, y))(x, y)
+
+
+def load_parameters_alone(step, model):
+    with __import__("tempfile").TemporaryDirectory() as work:
+        trainc.torch.tensors.write(work + "/state", dict(step.module.named_parameters()))
+        model.load_state_dict(work + "/state")
+
+
+def buffer_step():
+    module, x, y = WithBuffers(one=(torch.tensor([1., 2, 3, 4]), False)), torch.randn(8, 5), torch.randn(8, 4)
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))
+    module.one.mul_(2)
+    step.load()
+    step(x, y)
+
+
+def norms_that_train(patch, library_of=trainc.torch.step.library_of):
+    patch.setattr(trainc.torch.step, "library_of", lambda *args, **options: library_of(*args, **{**options, "batch_norm": "train"}))
+
+
+def states_without_steps(patch, load=trainc.Model.load_optimizer_state):
+    patch.setattr(trainc.Model, "load_optimizer_state", lambda model, path: (load(model, path), model.set(step=0)))
+
+
+# What puts a fault back, and what then has to be found.
+FAULTS = {
+    "norms": (norms_that_train, test_norms_that_are_all_frozen_keep_their_statistics),
+    "loss": (lambda patch: patch.setattr(trainc.torch.losses, "_name_of", lambda loss: "cross_entropy"), focal_step),
+    "pos_weight": (lambda patch: patch.setattr(trainc.torch.losses, "_positive_weight",
+                                               lambda weight, axes: ["pos_weight=" + trainc.torch.losses._numbers(weight)]), pos_weight_step),
+    "dampening": (states_without_steps, test_dampening_goes_on_in_mid_run),
+    "views": (lambda patch: patch.setattr(trainc.model, "_plain", lambda values: -values.detach().resolve_neg() if values.is_neg() else values.detach()),
+              lambda: test_a_batch_is_what_its_tensor_says("negated")),
+    "buffers": (lambda patch: patch.setattr(TrainStep, "_load_module", load_parameters_alone), buffer_step),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_check_finds_each_of_these_faults(fault, monkeypatch):
+    put_back, run = FAULTS[fault]
+    put_back(monkeypatch)
+    with pytest.raises(CheckError):
+        run()
+
+
+def test_the_check_leaves_all_as_it_was():
+    module = nn.Sequential(nn.Linear(5, 6), nn.BatchNorm1d(6), nn.Dropout(0.5), nn.Linear(6, 4)).train()
+    module[0].weight.grad = torch.ones(6, 5)
+    x, y = torch.randn(8, 5), torch.randn(8, 4)
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))
+    before, numbers = copy.deepcopy(module.state_dict()), torch.get_rng_state()
+    step(x, y)  # with dropout, which the check has not
+    assert torch.equal(torch.get_rng_state(), numbers)
+    for name, value in module.state_dict().items():
+        assert torch.equal(value, before[name]), name
+    assert torch.equal(module[0].weight.grad, torch.ones(6, 5)) and module[1].weight.grad is None
+    assert module.training and module[2].training
+
+
+# ---- what people have
+
+@pytest.mark.parametrize("make", [torch.optim.AdamW, torch.optim.NAdam, torch.optim.Adafactor, torch.optim.Adagrad, torch.optim.RMSprop,
+                                  lambda parameters: torch.optim.SGD(parameters, momentum=0.9)])
+def test_pytorch_goes_on_with_a_module_of_16_bits(make):
+    module, x, y = nn.Linear(5, 4).bfloat16(), torch.randn(8, 5).bfloat16(), torch.randn(8, 4).bfloat16()
+    optimizer = make(module.parameters())
+    step = TrainStep(module, nn.MSELoss(), optimizer, example=(x, y))
+    step(x, y)
+    step.sync()
+    nn.functional.mse_loss(module(x), y).backward()
+    optimizer.step()
+
+
+SCHEDULERS = {
+    "OneCycleLR": lambda optimizer: torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.05, total_steps=9),
+    "CyclicLR": lambda optimizer: torch.optim.lr_scheduler.CyclicLR(optimizer, 0.01, 0.1, step_size_up=2),
+    "SWALR": lambda optimizer: torch.optim.swa_utils.SWALR(optimizer, swa_lr=0.05),
+    "LambdaLR": lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.9 ** step),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_schedulers_that_write_into_the_optimizer(name):
+    module, x, y = module_of_two(), torch.randn(8, 5), torch.randn(8, 4)
+    beside = copy.deepcopy(module)
+    optimizer, theirs = torch.optim.AdamW(module.parameters()), torch.optim.AdamW(beside.parameters())
+    scheduler, of_torch = SCHEDULERS[name](optimizer), SCHEDULERS[name](theirs)
+    step = TrainStep(module, nn.MSELoss(), optimizer, example=(x, y))
+    for _ in range(4):
+        own = step(x, y)
+        theirs.zero_grad()
+        loss = nn.functional.mse_loss(beside(x), y)
+        loss.backward()
+        theirs.step()
+        of_torch.step()
+        scheduler.step()
+        assert own == pytest.approx(loss.item(), rel=1e-5)
+
+
+def test_rates_that_are_given_stay():
+    module, x, y = module_of_two(), torch.randn(8, 5), torch.randn(8, 4)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    step = TrainStep(module, nn.MSELoss(), optimizer, example=(x, y), weight_decay=0.5)
+    optimizer.param_groups[0].update(lr=0.25, weight_decay=0.125)
+    step(x, y)
+    assert (step.model.get("learning_rate"), step.model.get("weight_decay")) == (0.25, 0.5)
+    for _ in range(2):
+        step(x, y, learning_rate=0.0625)
+        assert step.model.get("learning_rate") == 0.0625
+    step(x, y)  # the optimizer's has not changed since
+    assert step.model.get("learning_rate") == 0.0625
+
+
+@pytest.mark.parametrize("example", [lambda x, y: (x, x, y), lambda x, y: x])
+def test_examples_of_another_form(example):
+    with pytest.raises(CompileError, match=r"example: expected \(x, y\)"):
+        TrainStep(nn.Linear(5, 4), nn.MSELoss(), example=example(torch.randn(8, 5), torch.randn(8, 4)))
+
+
+def test_arrays_and_smaller_batches():
+    module, x, y = nn.Linear(5, 4), torch.randn(8, 5), torch.randn(8, 4)
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x.numpy(), y.numpy()))
+    assert step(x.numpy(), y.numpy()) == pytest.approx(nn.functional.mse_loss(module(x), y).item(), rel=1e-5)
+    with pytest.raises(ModelError, match="(?s)expected shape .8, 5., found .3, 5..*drop_last=True"):
+        step(x[:3], y[:3])
+    with pytest.raises(ModelError, match="a batch has 1 inputs"):
+        step((x, x), y)
+
+
+def test_steps_are_neither_copied_nor_pickled():
+    x, y = torch.randn(8, 5), torch.randn(8, 4)
+    step = TrainStep(nn.Linear(5, 4), nn.MSELoss(), "sgd", example=(x, y))
+    for copied in (copy.deepcopy, __import__("pickle").dumps):
+        with pytest.raises(TypeError, match="sync"):
+            copied(step)
+        with pytest.raises(TypeError, match="save"):
+            copied(step.model)
+
+
+def test_a_step_that_is_not_finite_says_what_is_first():
+    module, x, y = nn.Sequential(nn.Linear(5, 6), nn.Linear(6, 4)), torch.randn(8, 5), torch.randn(8, 4)
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))
+    step(x, y)
+    bad = x.clone()
+    bad[0, 0] = float("nan")
+    with pytest.warns(trainc.ModelWarning, match="changed nothing.*an input has NaN"):
+        step(bad, y)
+    step(x, y)
+    with pytest.warns(trainc.ModelWarning, match="no output of a module is the first, but the loss"):
+        step(x * 1e25, y)
+    step(x, y)
+    step.model.parameters["0.weight"][:] = 1e20
+    with pytest.warns(trainc.ModelWarning, match="the output of '0' has infinity, the first of all"):
+        step(x.abs() * 1e20, y)
+
+
+def test_warnings_are_pythons():
+    x, y = torch.randn(8, 5).bfloat16(), torch.randn(8, 4).bfloat16()
+    with pytest.warns(trainc.CompileWarning) as told:
+        TrainStep(nn.Linear(5, 4).bfloat16(), nn.MSELoss(), "sgd", example=(x, y))
+    assert not any("--" in str(one.message) for one in told)
+
+
+def test_a_convolution_of_three_axes_without_bias(tmp_path):
+    module = nn.Sequential(nn.Conv3d(3, 4, 3, padding=1, bias=False), nn.ReLU())
+    x, y = torch.randn(2, 3, 4, 8, 8), torch.randn(2, 4, 4, 8, 8)
+    trainc.export(module, x, tmp_path / "m.onnx")
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))
+    assert step(x, y) == pytest.approx(nn.functional.mse_loss(module(x), y).item(), rel=1e-5)
+
+
+def test_exports_by_name_say_what_pytorch_says(tmp_path):
+    class ByName(nn.Module):
+        def forward(self, *, x):
+            return self.missing(x)
+    with pytest.raises(ExportError, match="missing"), pytest.warns(UserWarning, match="the batch is that of the example"):
+        trainc.export(ByName(), (), tmp_path / "m.onnx", kwargs={"x": torch.randn(2, 5)})

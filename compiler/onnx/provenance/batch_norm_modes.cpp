@@ -56,9 +56,10 @@ BatchNormModes::BatchNormModes(const ModelFile &file, const Graph &graph,
     }
   if (!recipe.choosesBatchNorm) {
     const bool isMixed = trained > 0 && !frozen.empty();
+    const bool saysAll = isMixed || program.isOfTrainc(); // which exports a module in train()
     for (const GraphNode *node : graph.nodes())
       if (isBatchNorm(node))
-        own[node->key()] = isMixed || saysTraining(*node, program) ? modeOf("file", *node, program)
+        own[node->key()] = saysAll || saysTraining(*node, program) ? modeOf("file", *node, program)
                                                                    : BatchNormMode::trainByDefault;
     if (isMixed && !program.isOfTrainc() && recipe.batchNormOf.empty())
       report.warning(Finding::batchNormMode, file.path(),

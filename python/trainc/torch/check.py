@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the first step of a compiled program against PyTorch's own: the loss, every gradient, and what an optimizer of
+torch.optim makes of them. Dropout is off in both."""
+import contextlib
+import os
+import tempfile
+
+import torch
+from torch import nn
+
+from trainc.export import modes_kept
+from trainc.torch import tensors
+
+# Of f32, and of 16 bits: how far loss and gradients may be apart, relative to PyTorch's; gradients besides by a share of
+# the norm of all, since one that is nothing but rounding has no digit of its own.
+_FINE, _COARSE = (2e-4, 3e-2, 1e-4), (5e-2, 0.5, 2e-2)
+_SHOWN = 3
+_REASONS = ("  try: the step of a file has the forward operators alone (docs/unrecorded.md): no torch.no_grad() inside, no hooks, no backward of an\n"
+            "       autograd.Function; load() after the module was changed; check=False, which trains all the same")
+
+
+class CheckError(RuntimeError):
+    """The compiled step is not the module's."""
+
+
+@contextlib.contextmanager
+def _without_dropout(module):
+    functional = nn.functional
+    names = [name for name in vars(functional) if name in ("dropout1d", "dropout2d", "dropout3d") or
+             name.endswith("dropout") and not name.startswith("_")]
+    kept = {name: getattr(functional, name) for name in [*names, "scaled_dot_product_attention"]}
+    attention = kept["scaled_dot_product_attention"]
+    recurrent = [(one, one.dropout) for one in module.modules() if isinstance(one, nn.RNNBase)]
+    try:
+        for name in names:
+            setattr(functional, name, lambda values, *_, **__: values)
+        functional.scaled_dot_product_attention = lambda q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, **others: attention(
+            q, k, v, attn_mask, 0.0, is_causal, **others)
+        for one, _ in recurrent:
+            one.dropout = 0.0
+        yield
+    finally:
+        for name, function in kept.items():
+            setattr(functional, name, function)
+        for one, share in recurrent:
+            one.dropout = share
+
+
+def _of_torch(module, loss, args, kwargs, y):
+    """Loss and gradients by name. The module, its `.grad`s and PyTorch's random numbers are as before."""
+    parameters = {name: one for name, one in module.named_parameters(remove_duplicate=False) if one.requires_grad}
+    with modes_kept(module), torch.random.fork_rng(), _without_dropout(module), torch.enable_grad():
+        if not module.training:
+            module.train()
+        output = next((one for one in torch.utils._pytree.tree_leaves(module(*args, **kwargs)) if isinstance(one, torch.Tensor)))
+        value = loss(output, y)
+        gradients = torch.autograd.grad(value, list(parameters.values()), allow_unused=True)
+    return value.item(), {name: torch.zeros_like(one) if gradient is None else gradient
+                          for (name, one), gradient in zip(parameters.items(), gradients)}
+
+
+def _gradients_of(model):
+    with tempfile.TemporaryDirectory(prefix="trainc-") as work:
+        path = os.path.join(work, "gradients.safetensors")
+        model.save_gradients(path)
+        return tensors.read(path)
+
+
+def _parameters_of(model):
+    with tempfile.TemporaryDirectory(prefix="trainc-") as work:
+        path = os.path.join(work, "state.safetensors")
+        model.save_state_dict(path)
+        return tensors.read(path)
+
+
+def _apart(found, expected):
+    """The norm of the difference, and that of what was found; of one that the program does not have, all of it."""
+    if found is None:
+        return expected.norm().item(), 0.0
+    found = found.to(expected.device, torch.float64).reshape(expected.shape)
+    return (found - expected).norm().item(), found.norm().item()
+
+
+def check_gradients(module, loss, args, kwargs, y, model, own_loss, precision):
+    """`model` has the gradients of this batch, whose loss was `own_loss`. Raises CheckError where PyTorch has others; returns
+    whether there was something to compare."""
+    expected_loss, expected = _of_torch(module, loss, args, kwargs, y)
+    total = sum(one.double().norm().item() ** 2 for one in expected.values()) ** 0.5
+    if not (abs(expected_loss) < float("inf") and total < float("inf")):
+        return False
+    is_fine = precision in (None, "f32", "f64") and all(one.dtype in (torch.float32, torch.float64) for one in expected.values())
+    of_loss, of_gradient, of_total = _FINE if is_fine else _COARSE
+    if not abs(own_loss - expected_loss) <= of_loss * max(abs(expected_loss), 1e-2):
+        raise CheckError(f"the compiled step is not the module's: the loss of this batch is {own_loss:.6g}, in PyTorch {expected_loss:.6g}\n{_REASONS}")
+    own, wrong = _gradients_of(model), []
+    for name, gradient in expected.items():
+        gradient = gradient.double()
+        distance, own_norm = _apart(own.get(name), gradient)
+        if not distance <= of_gradient * gradient.norm().item() + of_total * total:
+            wrong.append(f"of '{name}' has norm {own_norm:.4g}, in PyTorch {gradient.norm().item():.4g}, and is {distance:.4g} away from it")
+    if wrong:
+        more = f"; so are {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+        raise CheckError("the compiled step is not the module's: the gradient " + "; the gradient ".join(wrong[:_SHOWN]) + f"{more}\n{_REASONS}")
+    return True
+
+
+class UpdateCheck:
+    """What an optimizer of torch.optim would make of the gradients of the library: taken before the update, compared after."""
+
+    def __init__(self, module, optimizer, model, settings):
+        parameters, gradients = _parameters_of(model), _gradients_of(model)
+        names = [name for name, one in module.named_parameters() if one.requires_grad and name in gradients]
+        self._model, self._kind = model, type(optimizer).__name__
+        self._before = {name: parameters[name] for name in names}
+        self._after = {name: nn.Parameter(parameters[name].clone()) for name in names}
+        group = optimizer.param_groups[0]
+        own = {key: group[key] for key in optimizer.defaults if key not in ("fused", "foreach", "capturable", "decoupled_weight_decay")}
+        own.update({key: value for key, value in settings.items() if key in own}, lr=model.get("learning_rate"))
+        beside = type(optimizer)(list(self._after.values()), **own)
+        originals = dict(module.named_parameters())
+        for name, parameter in self._after.items():
+            parameter.grad = gradients[name].reshape(parameter.shape)
+            state = optimizer.state.get(originals[name], {})
+            beside.state[parameter].update({slot: self._as(slot, value, parameter) for slot, value in state.items()})
+        for name, clip in (("clip_norm", nn.utils.clip_grad_norm_), ("clip_value", nn.utils.clip_grad_value_)):
+            if 0 < model.get(name) < float("inf"):
+                clip(self._after.values(), model.get(name))
+        beside.step()
+
+    @staticmethod
+    def _as(slot, value, parameter):
+        if not isinstance(value, torch.Tensor):
+            return value
+        return value.detach().cpu().clone() if slot in ("step", "mu_product") else value.detach().to(parameter, copy=True)
+
+    def compare(self):
+        """Raises CheckError where the parameters are others now."""
+        if not self._model.last["applied"]:
+            return
+        own = _parameters_of(self._model)
+        for name, expected in self._after.items():
+            expected, before = expected.detach().double(), self._before[name].double()
+            distance, _ = _apart(own[name], expected)
+            step = (expected - before).norm().item()
+            if not distance <= 1e-2 * step + 1e-6 * expected.norm().item():
+                found = (own[name].double() - before).norm().item()
+                raise CheckError(f"the compiled step is not that of torch.optim.{self._kind}: it changes '{name}' by {found:.4g} in norm, PyTorch by "
+                                 f"{step:.4g}\n  try: load() after the optimizer was changed; check=False, which trains all the same")
