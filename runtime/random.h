@@ -15,7 +15,8 @@ enum class random_stream : uint32_t {
   sampling = 3,
   step = 4,
   mixture = 5,
-  made_up_data = 6
+  made_up_data = 6,
+  augmentation = 7
 };
 
 inline uint64_t random_bits(uint64_t seed, random_stream stream, uint64_t index,

@@ -198,6 +198,8 @@ void loader::load(data_part part, int64_t batch, const input_target &target) {
     load_rows(from, target);
   if (!streams_.empty())
     load_windows(target);
+  if (pictures_ && part == data_part::training)
+    augment(batch, target);
   int64_t count = samples_in(part, batch);
   if (count == batch_ || for_prediction_)
     return;
@@ -206,6 +208,17 @@ void loader::load(data_part part, int64_t batch, const input_target &target) {
       ignore_rows(*from.input, count, target);
   if (token_labels_)
     ignore_rows(*token_labels_, count, target);
+}
+
+void loader::augment(int64_t batch, const input_target &target) {
+  const tensor_place &place = pictures_->tensor;
+  const picture_shape shape = {place.shape[1], place.shape[2], place.shape[3]};
+  const int64_t bytes = bytes_of(place.type),
+                picture_bytes = shape.channels * shape.height * shape.width * bytes;
+  char *values = target(place);
+  for (int64_t row = 0; row < batch_; ++row)
+    changes_.apply(values + row * picture_bytes, shape, bytes, seed_, batch * batch_ + row,
+                   picture_);
 }
 
 // From row `first` on; nothing where the model ignores no label.

@@ -6,6 +6,7 @@
 // can take its own batches without asking.
 #pragma once
 
+#include "runtime/data/augmentation.h"
 #include "runtime/data/data_array.h"
 #include "runtime/data/mixture.h"
 #include "runtime/data/permutation.h"
@@ -57,6 +58,7 @@ struct data_request {
   bool shuffle = false;
   uint64_t seed = 0;
   leftovers rest = leftovers::drop; // of training
+  augmentation changes;             // of pictures, in training
   // Inputs may be without data, and all of them: they are left as they are.
   bool may_lack_data = false;
   // Every sample once: the last batch is filled up with the last sample. Labels need no data.
@@ -198,6 +200,9 @@ private:
   int64_t window_offset(uint64_t epoch, size_t stream) const;
   sample window_of(token_stream &stream, data_part part, int64_t index);
   void choose(data_part part, int64_t batch);
+  void settle_pictures();
+  void check_labels_of_pictures(const tensor_place &pictures) const;
+  void augment(int64_t batch, const input_target &target);
   void load_rows(const source &from, const input_target &target);
   void load_windows(const input_target &target);
   void check_indexes(const data_array &from, const input_place &input, int64_t first,
@@ -225,6 +230,9 @@ private:
   bool offsets_windows_ = false;
   uint64_t seed_;
   leftovers rest_;
+  augmentation changes_;
+  const input_place *pictures_ = nullptr; // what is changed; null: nothing
+  std::vector<char> picture_;             // room for one
   // Of the epoch last used:
   int64_t epoch_ = -1;
   data_part epoch_part_ = data_part::all;

@@ -31,7 +31,7 @@ bool is_label(const input_place &input) {
 loader::loader(const program &program, const data_request &request)
     : program_(program), holdout_(request.holdout), training_batches_(request.training_batches),
       shuffle_(request.shuffle), for_prediction_(request.for_prediction), seed_(request.seed),
-      rest_(request.rest) {
+      rest_(request.rest), changes_(request.changes) {
   problem_list problems;
   open_data(request.data, /*constant=*/false, problems);
   open_data(request.constants, /*constant=*/true, problems);
@@ -54,6 +54,8 @@ loader::loader(const program &program, const data_request &request)
     throw failure(exit_usage, "option --leftovers pad: an epoch of files with weights has no end "
                               "that could be filled up\n  try: --leftovers wrap");
   settle_offsets();
+  if (!changes_.does_nothing())
+    settle_pictures();
 
   chosen_.resize(static_cast<size_t>(batch_));
   int64_t largest = 0;
@@ -62,6 +64,45 @@ loader::loader(const program &program, const data_request &request)
   for (const source &from : sources_)
     largest = std::max(largest, from.rows * from.row_elements * bytes_of(from.array.type));
   staging_.resize(static_cast<size_t>(largest));
+}
+
+// What --augment changes: the one input of samples, channels, rows and columns.
+void loader::settle_pictures() {
+  const std::string option = "option --augment: ";
+  for (const source &from : sources_) {
+    if (from.constant || is_label(*from.input) || from.input->tensor.rank != 4)
+      continue;
+    if (pictures_)
+      throw failure(exit_usage, option + "'" + pictures_->tensor.name + "' and '" +
+                                    from.input->tensor.name +
+                                    "' are both pictures\n  try: data that have been augmented");
+    pictures_ = from.input;
+  }
+  if (!pictures_)
+    throw failure(exit_usage, option + "no input has samples, channels, rows and columns\n  try: a "
+                                       "run without it");
+  const tensor_place &place = pictures_->tensor;
+  if (const int64_t most = std::min(place.shape[2], place.shape[3]);
+      std::max(changes_.crop, changes_.erase) >= most)
+    throw failure(exit_usage,
+                  option + format_text("pictures of '%s' have %lld x %lld pixels\n  try: "
+                                       "fewer for crop and erase",
+                                       place.name, static_cast<long long>(place.shape[2]),
+                                       static_cast<long long>(place.shape[3])));
+  check_labels_of_pictures(place);
+  picture_.resize(static_cast<size_t>(byte_count(place) / batch_));
+}
+
+// Labels of pixels would have to be changed alike.
+void loader::check_labels_of_pictures(const tensor_place &pictures) const {
+  for (const source &from : sources_) {
+    const tensor_place &labels = from.input->tensor;
+    if (is_label(*from.input) && labels.rank >= 3 &&
+        std::equal(pictures.shape + 2, pictures.shape + 4, labels.shape + labels.rank - 2))
+      throw failure(exit_usage, std::string("option --augment: '") + labels.name +
+                                    "' has a label for each pixel, which stays where it is\n  try: "
+                                    "data that have been augmented");
+  }
 }
 
 // Windows begin elsewhere in each epoch only where each stream can lose one, and they still
