@@ -491,7 +491,8 @@ private:
   }
 
   bool writePlans(const MemoryTable &memory) {
-    return succeeded(output.writeText("plan/memory.json", memoryPlanJson(memory), report)) &&
+    return succeeded(output.writeText("plan/program.json", programJson(*model.module), report)) &&
+           succeeded(output.writeText("plan/memory.json", memoryPlanJson(memory), report)) &&
            succeeded(output.writeText("plan/kernels.json",
                                       kernelListJson(describeKernels(*model.module)), report)) &&
            succeeded(output.writeText("plan/parameters.json", parametersJson(model, *model.module),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trainc-inspect: shows the plans of an output folder and the log of a run, and makes a page of
-// runs or of a compilation. It reads the same text files that a person can read, plan/*.txt, and
-// draws the memory plan from them; it draws the schedule from plan/stages.json, and finds parts of
-// the model by the names of plan/nodes.json.
+// trainc-inspect: shows the plans of an output folder, the log of a run and a table of runs, and
+// makes a page of runs or of a compilation. It reads the same text files that a person can read,
+// plan/*.txt, and draws the memory plan from them; it draws the schedule from plan/stages.json, and
+// finds parts of the model by the names of plan/nodes.json.
 #include "compiler/standard_output.h"
 #include "runtime/byte_text.h"
 #include "runtime/failure.h"
@@ -16,6 +16,7 @@
 #include "tools/inspect/planned_schedule.h"
 #include "tools/inspect/report.h"
 #include "tools/inspect/run_log.h"
+#include "tools/inspect/run_table.h"
 #include "tools/inspect/where.h"
 #include "tools/simulate/svg.h"
 #include "llvm/Support/CommandLine.h"
@@ -40,7 +41,7 @@ cl::OptionCategory category("trainc-inspect options");
 cl::opt<std::string> folder(cl::Positional, cl::desc("FOLDER"), cl::cat(category));
 cl::opt<std::string>
     view(cl::Positional,
-         cl::desc("[summary|memory|recompute|schedule|kernels|steps|parameters|where|log]"),
+         cl::desc("[summary|memory|recompute|schedule|kernels|steps|parameters|where|log|table]"),
          cl::init("summary"), cl::cat(category));
 cl::opt<std::string> subject(cl::Positional, cl::desc("[NAME]"), cl::cat(category));
 cl::opt<std::string>
@@ -75,7 +76,18 @@ cl::opt<std::string>
     profile("profile", cl::value_desc("FILE"), cl::cat(category),
             cl::desc("with --html and --explore: what `trainer profile -o FILE` has measured"));
 
-constexpr size_t kShown = 12; // lines of a summary's lists
+constexpr size_t kShown = 12;              // lines of a summary's lists
+constexpr const char *kRunTable = "table"; // the view that stands after several runs
+
+/// All of the command line.
+std::vector<std::string> words() {
+  std::vector<std::string> all = {folder};
+  for (const cl::opt<std::string> *word : {&view, &subject})
+    if (word->getNumOccurrences() > 0)
+      all.push_back(*word);
+  all.insert(all.end(), otherRuns.begin(), otherRuns.end());
+  return all;
+}
 
 std::string pathOf(const std::string &plan) { return folder + "/plan/" + plan; }
 
@@ -211,6 +223,12 @@ void printLog() {
   replace_file(file, inspect::csvOf(log));
 }
 
+void printRuns() {
+  std::vector<std::string> runs = words();
+  runs.pop_back(); // the view
+  inspect::printRunTable(runs, outs(), errs());
+}
+
 void drawMemory() {
   const MemoryPlan plan = inspect::parseMemoryPlan(readPlan("memory"));
   if (plan.entries.empty())
@@ -241,20 +259,17 @@ void writeReport() {
     if (option->getNumOccurrences() > 0)
       throw failure(exit_usage, "option --" + option->ArgStr.str() +
                                     ": a page has no use for it\n  try: it without --html");
-  inspect::ReportSources sources{{folder}, trainer, profile};
+  inspect::ReportSources sources{words(), trainer, profile};
   if (isOutputAlone())
     sources = {{}, folder, profile};
-  for (const cl::opt<std::string> *word : {&view, &subject})
-    if (word->getNumOccurrences() > 0)
-      sources.runs.push_back(*word);
-  sources.runs.insert(sources.runs.end(), otherRuns.begin(), otherRuns.end());
   std::vector<std::string> read;
   for (const std::string &run : sources.runs)
     read.insert(read.end(), {configuration_of(run), log_of(run)});
   if (!profile.empty())
     read.push_back(profile);
   if (!sources.trainer.empty())
-    for (const char *plan : {"kernels.json", "memory.json", "memory.txt", "stages.json"})
+    for (const char *plan :
+         {"program.json", "kernels.json", "memory.json", "memory.txt", "stages.json"})
       read.push_back(sources.trainer + "/plan/" + plan);
   check_output_path(html, read, read_by_command, "--html");
   const inspect::Report report = inspect::reportOf(sources);
@@ -301,7 +316,15 @@ const View kViews[] = {
     {"parameters", [] { printLines("parameters", SIZE_MAX); }, nullptr},
     {"where", printWhere, nullptr},
     {"log", printLog, nullptr},
+    {kRunTable, printRuns, nullptr},
 };
+
+/// Null: there is none.
+const View *viewCalled(const std::string &name) {
+  const View *found = std::find_if(std::begin(kViews), std::end(kViews),
+                                   [&](const View &each) { return name == each.name; });
+  return found == std::end(kViews) ? nullptr : found;
+}
 
 /// `memory, schedule or steps`
 std::string listed(bool (*isListed)(const View &)) {
@@ -327,9 +350,10 @@ void checkOptionsOf(const std::string &name) {
   check(csv, "option --csv", name == "log", "it with the view log");
   check(trainer, "option --trainer", false, "it with --html");
   check(profile, "option --profile", false, "it with --html or --explore");
-  check(otherRuns, "RUN", false, "several runs with --html");
+  const bool isOfRuns = name == kRunTable && words().back() == kRunTable;
+  check(otherRuns, "RUN", isOfRuns, "several runs with --html, or with the view table after them");
   const bool isFile = name == "log" && csv.getNumOccurrences() > 0 && csv.empty();
-  check(subject, "NAME", name == "where" || isFile, "it with the view where");
+  check(subject, "NAME", name == "where" || isFile || isOfRuns, "it with the view where");
 }
 
 void show() {
@@ -337,18 +361,19 @@ void show() {
     return writeExplorer();
   if (html.getNumOccurrences() > 0)
     return writeReport();
-  const View *chosen = std::find_if(std::begin(kViews), std::end(kViews),
-                                    [](const View &each) { return view == each.name; });
-  if (chosen == std::end(kViews))
+  const View *chosen = viewCalled(view);
+  if (!chosen && words().back() == kRunTable)
+    chosen = viewCalled(kRunTable);
+  if (!chosen)
     throw failure(exit_usage, "trainc-inspect: there is no view '" + view +
                                   "'\n  try: " + listed([](const View &) { return true; }));
-  checkOptionsOf(view);
+  checkOptionsOf(chosen->name);
   if (svg.getNumOccurrences() == 0)
     return chosen->print();
   if (svg.empty())
     throw failure(exit_usage, "option --svg: no file is given\n  try: --svg FILE");
   if (!chosen->draw)
-    throw failure(exit_usage, "option --svg: the view '" + view +
+    throw failure(exit_usage, std::string("option --svg: the view '") + chosen->name +
                                   "' has no picture\n  try: --svg with " +
                                   listed([](const View &each) { return each.draw != nullptr; }));
   chosen->draw();
@@ -374,13 +399,16 @@ constexpr const char *kOverview =
     "  trainc-inspect runs/first log    the losses of a run, from its log.jsonl, as wide as "
     "COLUMNS says\n"
     "  trainc-inspect runs/first log --csv losses.csv    a row for each step\n"
+    "  trainc-inspect runs/* table   a row for each run: options that differ, losses, metrics, "
+    "state\n"
     "  trainc-inspect runs/first runs/second --html report.html    a page for a browser, of one "
     "run "
     "or of several\n"
     "  trainc-inspect out --dump-ir ir --explore passes.html    a page that leads through the "
     "passes\n\n"
     "Exit status: 0; 2 the command line is wrong, or asks for what the program does not have; 3 a "
-    "plan\nor log cannot be read; 5 the result cannot be written; 6 too little memory\n";
+    "plan\nor log cannot be read, or is of another program; 5 the result cannot be written; 6 too "
+    "little memory\n";
 
 } // namespace
 
@@ -394,6 +422,7 @@ int main(int argc, char **argv) {
     if (folder.empty())
       throw failure(exit_usage, "usage: trainc-inspect FOLDER [VIEW] [NAME] [--svg FILE]\n"
                                 "       trainc-inspect RUN [RUN...] --html FILE\n"
+                                "       trainc-inspect RUN [RUN...] table\n"
                                 "trainc-inspect: no folder given\n"
                                 "  try: trainc-inspect out, or trainc-inspect --help");
     show();

@@ -113,8 +113,7 @@ static Target targetOf(ModuleOp module) {
   return target;
 }
 
-/// Of what a checkpoint depends on: parameters in order, with shapes, precision and optimizer.
-static uint64_t fingerprintOf(ModuleOp module, StringRef optimizer) {
+uint64_t trainc::fingerprintOf(ModuleOp module) {
   std::string precision = "f32", parameters;
   auto function = module.lookupSymbol<func::FuncOp>("forward_backward");
   if (!function)
@@ -139,6 +138,7 @@ static uint64_t fingerprintOf(ModuleOp module, StringRef optimizer) {
       parameters += " " + std::to_string(size);
     parameters += "\n";
   }
+  const StringRef optimizer = train::optimizerNameOf(module);
   return llvm::xxh3_64bits((optimizer + "\n" + precision + "\n" + parameters).str());
 }
 
@@ -160,7 +160,7 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
   tables.optimizerName = train::optimizerNameOf(module).str();
   tables.compilerVersion = compilerVersion.str();
   tables.target = targetOf(module);
-  tables.fingerprint = fingerprintOf(module, tables.optimizerName);
+  tables.fingerprint = fingerprintOf(module);
   tables.graphDigest = train::graphDigestOf(module).str();
   tables.objective = train::objectiveOf(module).str();
   if (const train::Optimizer *optimizer = train::findOptimizer(tables.optimizerName)) {

@@ -57,6 +57,9 @@ void setStatePieces(mlir::ModuleOp module, llvm::ArrayRef<StatePiece> pieces);
 void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<StateConstant> constants);
 void setInfiniteParameters(mlir::ModuleOp module, llvm::ArrayRef<std::string> names);
 
+/// Of what a checkpoint depends on: parameters in order, with shapes, precision and optimizer.
+uint64_t fingerprintOf(mlir::ModuleOp module);
+
 /// Of a planned module. What it does not say is empty.
 ProgramTables programTables(mlir::ModuleOp module, llvm::StringRef compilerVersion);
 

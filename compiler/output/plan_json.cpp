@@ -3,18 +3,21 @@
 // Every document is an object with `version`; bytes and steps are numbers, names are those of the
 // text.
 #include "compiler/output/plan_json.h"
+#include "compiler/emit/program_tables.h"
 #include "compiler/json_text.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 
 namespace trainc {
 
 constexpr unsigned kIndent = 2;
+constexpr unsigned kDigits = 16; // of a fingerprint
 
 /// Indented: people and `diff` read it too.
 static std::string documentText(json::Object object) {
@@ -22,6 +25,16 @@ static std::string documentText(json::Object object) {
   std::string text;
   raw_string_ostream(text) << formatv("{0:2}", json::Value(std::move(object))) << "\n";
   return text;
+}
+
+std::string programJson(mlir::ModuleOp module) {
+  const std::string fingerprint = utohexstr(fingerprintOf(module), /*LowerCase=*/true, kDigits);
+  return documentText(json::Object{{"fingerprint", fingerprint},
+                                   {"graph", train::graphDigestOf(module)},
+                                   {"model", jsonText(train::modelNameOf(module))},
+                                   {"objective", jsonText(train::objectiveOf(module))},
+                                   {"optimizer", train::optimizerNameOf(module)},
+                                   {"precision", train::precisionOf(module)}});
 }
 
 static void writeEntry(json::OStream &json, const PlannedEntry &entry) {

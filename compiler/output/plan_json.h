@@ -12,6 +12,8 @@ namespace trainc {
 
 constexpr int kPlanVersion = 1;
 
+/// Which program the plans are of, as a run of it says in its configuration.
+std::string programJson(mlir::ModuleOp module);
 std::string memoryPlanJson(const MemoryTable &plan);
 std::string kernelListJson(const std::vector<ListedEntry> &entries);
 std::string recomputeJson(const RecomputeTable &plan);

@@ -42,11 +42,6 @@ bool is_named(std::string_view metric, std::string_view result) {
 bool is_of_evaluation(const std::string &metric) { return metric.rfind(of_evaluation, 0) == 0; }
 
 // What else programs tell of outputs are errors.
-bool more_is_better(std::string_view metric) {
-  constexpr std::string_view end = "accuracy";
-  return metric.size() >= end.size() && metric.substr(metric.size() - end.size()) == end;
-}
-
 double metric_of(const std::string &metric, double loss, std::span<const named_number> evaluated) {
   if (metric == "loss")
     return loss;

@@ -248,6 +248,8 @@ public:
     const program &program = run_.prog;
     ordered_json document = {{"version", profile_version},
                              {"model", program.model_name},
+                             {"fingerprint", format_text("%016" PRIx64, program.fingerprint)},
+                             {"graph", program.graph_digest},
                              {"target", program.target},
                              {"device", run_.target.description()},
                              {"shard", run_.options.shard == shard_kind::optimizer   ? "optimizer"

@@ -25,8 +25,9 @@ constexpr size_t digest_digits = 8;
 // Members.
 constexpr const char *training_member = "data", *validation_member = "validation",
                      *origin_member = "began_with", *origin_checkpoint = "checkpoint",
-                     *origin_parameters = "initialise", *bytes_member = "bytes",
-                     *digest_member = "digest";
+                     *origin_parameters = "initialise", *origin_renames = "rename",
+                     *bytes_member = "bytes", *digest_member = "digest",
+                     *start_member = "last_start";
 
 // A value in a message, which it does not fill.
 std::string shown(const ordered_json &value) {
@@ -51,6 +52,16 @@ public:
       return value ? value->get<std::string>() : "";
     expected(member, *value, what);
     return "";
+  }
+  std::vector<std::string> texts(const char *member) const {
+    const ordered_json *value = find(member);
+    if (!value)
+      return {};
+    if (value->is_array() && std::all_of(value->begin(), value->end(),
+                                         [](const ordered_json &one) { return one.is_string(); }))
+      return value->get<std::vector<std::string>>();
+    expected(member, *value, "a list of texts");
+    return {};
   }
   int64_t whole(const char *member, int64_t least, int64_t most, int64_t otherwise) const {
     const ordered_json *value = find(member);
@@ -111,9 +122,9 @@ private:
 // In a file that somebody has written a name that says nothing is a mistake.
 void check_names(const std::string &path, const ordered_json &parsed, problem_list &problems) {
   const std::set<std::string> known = {
-      "model",       "precision",     "optimizer",      "fingerprint", "graph",
-      "objective",   "compiler",      "ranks",          "data_order",  "options",
-      origin_member, training_member, validation_member};
+      "model",       "precision",     "optimizer",       "fingerprint", "graph",
+      "objective",   "compiler",      "ranks",           "data_order",  "options",
+      origin_member, training_member, validation_member, start_member};
   for (auto &[name, value] : parsed.items())
     if (!known.count(name))
       problems.add(path + ": unknown member '" + name + "'\n  try: options");
@@ -161,14 +172,30 @@ run_origin read_origin(const std::string &path, const ordered_json &parsed,
     return {};
   }
   const member_reader read(path, origin, std::string(origin_member) + ".", problems);
-  read.refuse_others({origin_checkpoint, origin_parameters, bytes_member, digest_member});
+  read.refuse_others(
+      {origin_checkpoint, origin_parameters, origin_renames, bytes_member, digest_member});
   run_origin result = {read.text(origin_checkpoint, "the path of a checkpoint"),
                        read.text(origin_parameters, "the path of a file")};
+  result.renames = read.texts(origin_renames);
   if (!read.has(bytes_member) && !read.has(digest_member))
     return result; // of a trainer that did not say it
   read.need({bytes_member, digest_member});
   result.content = {read.whole(bytes_member, 0, INT64_MAX, 0), read.digest()};
   return result;
+}
+
+// What people and other programs read.
+void check_start(const std::string &path, const ordered_json &parsed, problem_list &problems) {
+  if (!parsed.contains(start_member))
+    return;
+  const ordered_json &start = parsed[start_member];
+  if (!start.is_object())
+    return member_reader(path, parsed, "", problems)
+        .expected(start_member, start, "an object with date, host, device and command");
+  const member_reader read(path, start, std::string(start_member) + ".", problems);
+  for (const char *member : {"date", "host", "device"})
+    read.text(member);
+  read.texts("command");
 }
 
 // A value of the file as it would stand on the command line.
@@ -272,6 +299,7 @@ run_configuration read_configuration(const std::string &path) {
   result.ranks = read.whole("ranks", 1, most_ranks, 0);
   result.data_order = read.whole("data_order", 0, INT64_MAX, 0);
   result.origin = read_origin(path, parsed, problems);
+  check_start(path, parsed, problems);
   result.data = read_files(path, parsed, training_member, problems);
   result.validation = read_files(path, parsed, validation_member, problems);
   for (auto &[name, value] : parsed["options"].items()) {
@@ -309,6 +337,8 @@ void check_can_be_kept(const option_table &table, const trainer_options &options
       check(row->name, text);
   check("resume", options.resume); // `began_with` of a branch
   check("initialise", options.initialise);
+  for (const std::string &words : options.rename)
+    check("rename", words);
   problems.throw_if_any(exit_usage);
 }
 
@@ -328,10 +358,16 @@ std::string configuration_text(const program &program, const option_table &table
     object[origin_member][origin_checkpoint] = facts.origin.checkpoint;
   if (!facts.origin.parameters.empty())
     object[origin_member][origin_parameters] = facts.origin.parameters;
+  if (!facts.origin.renames.empty())
+    object[origin_member][origin_renames] = facts.origin.renames;
   if (const auto &content = facts.origin.content) {
     object[origin_member][bytes_member] = content->bytes;
     object[origin_member][digest_member] = digest_text(content->digest);
   }
+  object[start_member] = {{"date", facts.start.date},
+                          {"host", facts.start.host},
+                          {"device", facts.start.device},
+                          {"command", facts.start.command}};
   ordered_json &values = object["options"] = ordered_json::object();
   for (const option_row *row : table.of_run(*options.command)) {
     std::vector<std::string> texts = table.kept_values(*row, options);

@@ -23,6 +23,7 @@ struct run_origin {
   // Of the file, of a checkpoint that of its manifest, when the run began; nothing: it does not
   // say.
   std::optional<file_content> content = {};
+  std::vector<std::string> renames = {}; // --rename, of its names
   // The file; empty where the run began with the model's own values.
   std::string file() const {
     return checkpoint.empty() ? parameters : checkpoint + "/manifest.json";
@@ -59,6 +60,14 @@ run_configuration read_configuration(const std::string &path);
 // Whether a run wrote the file; false too where there is none, or none that could be read.
 bool is_configuration_of_run(const std::string &path);
 
+// When, where and by which command the run was started last: for people, no trainer reads it.
+struct run_start {
+  std::string date;   // of the first rank, in UTC
+  std::string host;   // of the first rank
+  std::string device; // with the threads of a rank
+  std::vector<std::string> command;
+};
+
 // What a configuration says besides options.
 struct run_facts {
   batch_layout layout;
@@ -66,6 +75,7 @@ struct run_facts {
   int64_t data_order = 0; // sample_order::number
   uint64_t seed = 0;      // sample_order::seed, of a branch that of its checkpoint
   run_origin origin;
+  run_start start;
 };
 
 // Refuses (exit_usage) what the file that a run writes could not say again: paths that are no

@@ -18,6 +18,8 @@
 namespace trainc::data {
 namespace {
 
+constexpr size_t kShownClasses = 10; // as many as anybody reads
+
 /// Columns that become one file.
 struct Group {
   std::string name;
@@ -156,6 +158,20 @@ private:
             file_.path().c_str(), rounded.first.line, column.name.c_str(), what.c_str());
   }
 
+  // No model learns a class from one row. Few classes may be those of a table to try things with.
+  void warnOfUnique(const Column &column) const {
+    if (column.numbers || column.texts.size() <= kShownClasses)
+      return;
+    const auto unique = std::count_if(column.texts.begin(), column.texts.end(),
+                                      [](const auto &text) { return text.second == 1; });
+    if (2 * unique <= rows_)
+      return;
+    fprintf(stderr,
+            "trainc-data: warning: %s: column '%s' has %td values in %" PRId64 " rows that are "
+            "there once: texts or identifiers, rather than classes\n  try: another column, or %s\n",
+            file_.path().c_str(), column.name.c_str(), unique, rows_, dropOf(column).c_str());
+  }
+
   // What to do about a column that would be rounded.
   std::string exactTypes(const Group &group, const Column &column) const {
     std::string types;
@@ -215,6 +231,7 @@ private:
   void check(const Group &group, const Column &column) const {
     check(column);
     checkWhole(group, column);
+    warnOfUnique(column);
     if (normalises(group) && !std::isfinite(column.squares))
       refuse({column.largestLine, ""}, column,
              format_text("has %g, with which mean and deviation cannot be computed\n  try: ",
@@ -343,10 +360,12 @@ private:
     if (column.numbers)
       return;
     printf("%s:", column.name.c_str());
-    int64_t number = 0;
-    for (auto &[text, count] : column.texts)
-      printf("%s %" PRId64 " = %s (%" PRId64 ")", number ? "," : "", number, text.c_str(), count),
-          ++number;
+    const size_t shown = std::min(column.texts.size(), kShownClasses);
+    auto at = column.texts.begin();
+    for (size_t number = 0; number < shown; ++number, ++at)
+      printf("%s %zu = %s (%" PRId64 ")", number ? "," : "", number, at->first.c_str(), at->second);
+    if (shown < column.texts.size())
+      printf(" and %zu more, which the manifest lists", column.texts.size() - shown);
     printf("\n");
   }
 

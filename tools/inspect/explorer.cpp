@@ -5,6 +5,8 @@
 #include "tools/inspect/explored_passes.h"
 #include "tools/inspect/explored_program.h"
 #include "tools/inspect/html_page.h"
+#include "tools/inspect/program_identity.h"
+#include "tools/simulate/plan_fields.h"
 
 #include <filesystem>
 
@@ -42,6 +44,13 @@ void checkFolder(const ExplorerSources &sources) {
                                               "  try: the output folder of trainc");
 }
 
+void checkPrograms(const ExplorerSources &sources, const std::vector<std::string> &dumps) {
+  const ProgramIdentity program = identityOfOutput(sources.folder);
+  checkSameProgram(program, identityOfDumps(dumps));
+  if (!sources.profile.empty())
+    checkSameProgram(program, identityOf(sources.profile, simulate::readDocument(sources.profile)));
+}
+
 /// What the page does not have, and what would bring it.
 std::vector<std::string> absentOf(const ExplorerSources &sources, const ExploredPasses &passes) {
   std::vector<std::string> absent;
@@ -62,9 +71,9 @@ std::vector<std::string> absentOf(const ExplorerSources &sources, const Explored
 
 std::vector<std::string> ExplorerSources::files() const {
   std::vector<std::string> read = dumpsOf(*this);
-  for (const char *name :
-       {"plan/nodes.json", "plan/parameters.json", "plan/memory.json", "plan/steps.txt",
-        "source/step.cpp", "source/kernels.cpp", "source/kernels.cu", "source/memory.h"})
+  for (const char *name : {"plan/program.json", "plan/nodes.json", "plan/parameters.json",
+                           "plan/memory.json", "plan/steps.txt", "source/step.cpp",
+                           "source/kernels.cpp", "source/kernels.cu", "source/memory.h"})
     read.push_back(folder + "/" + name);
   if (!profile.empty())
     read.push_back(profile);
@@ -79,6 +88,7 @@ std::string explorerPage(const ExplorerSources &sources) {
                                               "--dump-ir FOLDER, and --dump-ir FOLDER here too");
   if (files.empty())
     refuseDumps(sources.dumps);
+  checkPrograms(sources, files);
   const ExploredPasses passes(files);
   ordered_json document = {{"version", 1}, {"folder", sources.folder}};
   addNames(passes, document);

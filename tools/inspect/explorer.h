@@ -18,7 +18,8 @@ struct ExplorerSources {
   std::vector<std::string> files() const;
 };
 
-/// Throws `failure` (exit_data) where there are no dumps, or a file cannot be read.
+/// Throws `failure` (exit_data) where there are no dumps, or a file cannot be read or is of another
+/// program.
 std::string explorerPage(const ExplorerSources &sources);
 
 } // namespace trainc::inspect

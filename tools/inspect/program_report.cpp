@@ -153,13 +153,22 @@ std::vector<ordered_json> profiledKernels(const json &ranks) {
   return rows;
 }
 
+/// What a profile calls an action. In a step in one piece one function does forward and backward.
+std::string nameOf(const json &action, const json &entries) {
+  std::string name = action.at("action");
+  const bool isWhole = std::any_of(entries.begin(), entries.end(), [](const json &entry) {
+    return entry.at("entry") == "forward_backward";
+  });
+  return isWhole && name == "backward" ? "forward and backward" : name;
+}
+
 std::vector<ordered_json> profiledActions(const json &ranks) {
   std::vector<ordered_json> rows;
   for (const json &rank : ranks)
     if (rank.at("replica") == 0)
       for (const json &action : rank.at("actions")) {
         const double times = action.at("times");
-        std::string name = action.at("action");
+        std::string name = nameOf(action, rank.at("entries"));
         for (const char *part : {"boundary", "chunk"})
           if (action.contains(part)) {
             name += " " + action[part].dump();
@@ -184,7 +193,7 @@ ordered_json profileReport(const std::string &path) {
   const json document = simulate::readDocument(path);
   try {
     ordered_json report = {{"file", path}};
-    for (const char *name : {"model", "target", "device", "shard"})
+    for (const char *name : {"model", "fingerprint", "graph", "target", "device", "shard"})
       report[name] = document.value(name, std::string());
     for (const char *name : {"stages", "replicas", "micro_batches", "steps"})
       report[name] = document.at(name).get<int64_t>();

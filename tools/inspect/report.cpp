@@ -2,6 +2,7 @@
 #include "tools/inspect/report.h"
 
 #include "tools/inspect/html_page.h"
+#include "tools/inspect/program_identity.h"
 #include "tools/inspect/program_report.h"
 #include "tools/inspect/run_report.h"
 
@@ -14,6 +15,21 @@ namespace {
 constexpr std::string_view kPage =
 #include "tools/inspect/page.inc"
     ;
+
+/// Runs may be of several programs, which are compared. A plan and a profile are those of one.
+void checkPrograms(const ReportSources &sources, const ordered_json &document) {
+  std::vector<ProgramIdentity> all;
+  if (!sources.trainer.empty())
+    all.push_back(identityOfOutput(sources.trainer));
+  if (!sources.profile.empty())
+    all.push_back(identityOf(sources.profile, document["profile"]));
+  const size_t programs = all.size();
+  for (size_t i = 0; i < sources.runs.size(); ++i)
+    all.push_back(identityOf(sources.runs[i], document["runs"][i]));
+  for (size_t i = 0; i < programs; ++i)
+    for (size_t j = i + 1; j < all.size(); ++j)
+      checkSameProgram(all[i], all[j]);
+}
 
 /// What the page has no section for, and what would bring it.
 std::vector<std::string> absentOf(const ReportSources &sources, const ordered_json &document) {
@@ -43,6 +59,7 @@ Report reportOf(const ReportSources &sources) {
     document["program"] = programReport(sources.trainer, sources.profile);
   if (!sources.profile.empty())
     document["profile"] = profileReport(sources.profile);
+  checkPrograms(sources, document);
   document["absent"] = absentOf(sources, document);
   report.page = pageWith(kPage, document);
   return report;

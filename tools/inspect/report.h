@@ -18,7 +18,8 @@ struct Report {
   std::vector<std::string> warnings; // of what was read
 };
 
-/// Throws `failure` (exit_data) where a run's log or another named file cannot be read.
+/// Throws `failure` (exit_data) where a run's log or another named file cannot be read, or is of
+/// another program.
 Report reportOf(const ReportSources &sources);
 
 } // namespace trainc::inspect

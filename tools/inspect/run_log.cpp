@@ -27,6 +27,8 @@ public:
       addStep(parsed);
     else if (parsed.contains(memory_line))
       addMemory(std::move(parsed));
+    else if (parsed.contains(warning_line))
+      log.warnings.push_back(std::move(parsed));
     else
       (parsed.contains(summary_line) ? log.summary : log.machine) = std::move(parsed);
   }

@@ -24,6 +24,7 @@ struct RunLog {
   std::vector<int> damaged;           // lines that are none of a log
   nlohmann::json summary, machine;    // the last line of each; null: there is none
   std::vector<nlohmann::json> memory; // of the last step that has some: a rank at a phase each
+  std::vector<nlohmann::json> warnings;
 
   /// NaN for every step where no line has it.
   std::vector<double> valuesOf(const std::string &name) const;

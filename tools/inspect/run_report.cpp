@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/run_report.h"
 
+#include "runtime/checkpoint/checkpoint_policy.h"
+#include "runtime/checkpoint/evaluation_results.h"
 #include "runtime/failure.h"
 #include "runtime/files/run_files.h"
+#include "runtime/run/log_line.h"
 #include "tools/simulate/plan_fields.h"
 
 #include <algorithm>
@@ -21,7 +24,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr size_t kSpans = 1000; // of a thinned series: two points each
-constexpr size_t kListed = 20;  // skipped steps by number
+constexpr size_t kListed = 20;  // skipped steps by number, warnings of the trainer
 
 /// The rows that a thinned series keeps: of a span the least and the greatest, the earlier first.
 class Spans {
@@ -80,6 +83,31 @@ std::string shownText(const json &value) {
   return text;
 }
 
+/// Whether a file of the data may have tokens: whole numbers, wider than the bytes of pictures,
+/// that are no labels.
+bool mayHaveTokens(const json &file) {
+  constexpr const char *kTypes[] = {"int16", "uint16", "int32", "uint32", "int64", "uint64"};
+  if (!file.is_object() || !file.contains("type") || !file.contains("input"))
+    return false;
+  const bool isLabel = file["input"] == "labels" || file["input"] == "loss_labels";
+  return !isLabel && std::any_of(std::begin(kTypes), std::end(kTypes),
+                                 [&](const char *type) { return file["type"] == type; });
+}
+
+bool isOfTokens(const json &options, const json &files) {
+  return (options.is_object() && !options.value("tokens", json::array()).empty()) ||
+         std::any_of(files.begin(), files.end(), mayHaveTokens);
+}
+
+/// The best of a result of evaluations.
+std::optional<size_t> bestRowOf(const LoggedMember &result) {
+  std::vector<double> values = result.values;
+  if (more_is_better(result.name))
+    for (double &value : values)
+      value = -value;
+  return leastRowOf(values);
+}
+
 /// Whether a process of this machine has the run's lock. Nothing is locked for it, so that no start
 /// of the run is refused.
 bool isLocked(const std::string &run) {
@@ -109,7 +137,7 @@ public:
     addState();
     addFigures();
     for (const LoggedMember &member : log.members)
-      if (lastRowOf(member.values) && member.name != "skipped")
+      if (lastRowOf(member.values) && member.name != "skipped" && tells(member.name))
         report["series"][member.name] = thinned(log.steps, member.values);
     for (const char *name : {"summary", "machine"})
       if (const json &line = name == std::string("summary") ? log.summary : log.machine;
@@ -118,6 +146,7 @@ public:
     if (!log.memory.empty())
       report["memory"] = log.memory;
     addCheckpoints();
+    addTrainerWarnings();
     addLogWarnings();
     report["warnings"] = warnings;
     return std::move(report);
@@ -137,7 +166,8 @@ private:
       warnings.push_back(problem.message.substr(0, problem.message.find('\n')));
       return;
     }
-    for (const char *name : {"model", "optimizer", "objective", "compiler", "ranks", "began_with"})
+    for (const char *name : {"model", "precision", "optimizer", "objective", "compiler",
+                             "fingerprint", "graph", "ranks", "began_with", "last_start"})
       if (document.contains(name))
         report[name] =
             document[name].is_object() ? document[name] : json(shownText(document[name]));
@@ -147,6 +177,13 @@ private:
     if (document.contains("options") && document["options"].is_object())
       for (const auto &[name, value] : document["options"].items())
         report["options"][name] = shownText(value);
+    if (document.contains("data"))
+      hasPerplexity = isOfTokens(document.value("options", json()), document["data"]);
+  }
+
+  /// Exp of a loss is a perplexity where it is that of tokens. Of pictures it tells nothing.
+  bool tells(const std::string &member) const {
+    return hasPerplexity || member != std::string(held_out_prefix) + "perplexity";
   }
 
   /// `summary.steps` are those of the last start alone.
@@ -159,6 +196,9 @@ private:
       return;
     }
     report["state"] = log.summary.contains("ended") ? shownText(log.summary["ended"]) : "done";
+    if (log.summary.contains("exit_code") && log.summary.contains("reason"))
+      warnings.push_back("the run ended with exit code " + shownText(log.summary["exit_code"]) +
+                         ": " + shownText(log.summary["reason"]));
     if (log.summary.contains("steps") && log.summary["steps"].is_number_integer())
       if (const int64_t begun = log.steps.back() - log.summary["steps"].get<int64_t>(); begun > 0)
         report["resumed_after"] = begun;
@@ -176,6 +216,10 @@ private:
     figures["last_loss"] = figureOf(losses, lastRowOf(losses));
     figures["least_loss"] = figureOf(losses, leastRowOf(losses));
     figures["best_held_out_loss"] = figureOf(heldOut, leastRowOf(heldOut));
+    for (const LoggedMember &member : log.members)
+      if (member.name.rfind(held_out_prefix, 0) == 0 && member.name != "held_out_loss" &&
+          tells(member.name))
+        figures["best_metrics"][member.name] = figureOf(member.values, bestRowOf(member));
     double seconds = 0;
     for (double value : milliseconds)
       seconds += value > 0 ? value * 1e-3 : 0;
@@ -208,6 +252,9 @@ private:
         int64_t bytes = 0;
         for (const json &file : manifest.value("files", json::array()))
           bytes += file.value("bytes", int64_t(0));
+        for (const char *name : {"fingerprint", "graph"}) // of a run without a configuration
+          if (!report.contains(name) && manifest.contains(name))
+            report[name] = shownText(manifest[name]);
         for (const char *name : {"step", "loss", "held_out_loss"})
           if (manifest.contains(name) && manifest[name].is_number())
             checkpoint[name] = manifest[name];
@@ -216,6 +263,18 @@ private:
       } catch (const std::exception &) { // of failures and of json
         warnings.push_back((folder / "manifest.json").string() + " cannot be read");
       }
+  }
+
+  /// Of the trainer, the last ones. What to try is a further line of a warning.
+  void addTrainerWarnings() {
+    const size_t count = log.warnings.size(), first = count > kListed ? count - kListed : 0;
+    if (first > 0)
+      warnings.push_back(format_text("%zu more warnings before these are in log.jsonl", first));
+    for (size_t i = first; i < count; ++i) {
+      const std::string text = shownText(log.warnings[i].value(warning_text, json()));
+      warnings.push_back(text.substr(0, text.find('\n')) + " (step " +
+                         shownText(log.warnings[i][warning_line]) + ")");
+    }
   }
 
   void addLogWarnings() {
@@ -241,6 +300,7 @@ private:
   const std::string &run;
   const RunLog &log;
   ordered_json report;
+  bool hasPerplexity = true; // where the configuration does not say otherwise
   std::vector<std::string> warnings;
 };
 

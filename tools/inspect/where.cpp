@@ -6,6 +6,7 @@
 #include "tools/inspect/ir_dump.h"
 #include "tools/inspect/name_search.h"
 #include "tools/inspect/plan_text.h"
+#include "tools/inspect/program_identity.h"
 #include "tools/inspect/step_texts.h"
 #include "tools/inspect/table.h"
 
@@ -164,6 +165,7 @@ private:
     std::vector<std::string> files = dumpsIn(isNamed ? question.dumps : question.folder + "/ir");
     if (files.empty() && isNamed)
       refuseDumps(question.dumps);
+    checkSameProgram(identityOfOutput(question.folder), identityOfDumps(files));
     return files;
   }
 

@@ -16,7 +16,8 @@ struct WhereQuestion {
   bool all = false;   // every operation of each dump, not the first ones
 };
 
-/// Throws `failure`: exit_usage where nothing has the name, exit_data where a file cannot be read.
+/// Throws `failure`: exit_usage where nothing has the name, exit_data where a file cannot be read
+/// or is of another program.
 void printWhere(const WhereQuestion &question, llvm::raw_ostream &stream);
 
 } // namespace trainc::inspect

@@ -40,8 +40,14 @@ ordered_json whole_configuration() {
           {"began_with",
            {{"checkpoint", "/elder"},
             {"initialise", "/a.safetensors"},
+            {"rename", {"a=b", "c=d"}},
             {"bytes", 7},
             {"digest", "9abcdef0"}}},
+          {"last_start",
+           {{"date", "2026-01-02T03:04:05Z"},
+            {"host", "here"},
+            {"device", "2 threads"},
+            {"command", {"out/trainer", "train"}}}},
           {"options", {{"steps", "3"}, {"micro-batches", 4}, {"tokens", {"text.bin"}}}},
           {"data", {file}},
           {"validation", {file}}};
@@ -73,6 +79,7 @@ TEST(RunConfiguration, SaysWhatTheFileDoes) {
   EXPECT_EQ(read.origin.checkpoint, "/elder");
   EXPECT_EQ(read.origin.parameters, "/a.safetensors");
   EXPECT_EQ(read.origin.content, (file_content{7, 0x9abcdef0u}));
+  EXPECT_EQ(read.origin.renames, (std::vector<std::string>{"a=b", "c=d"}));
   EXPECT_EQ(read.option("steps"), "3");
   EXPECT_EQ(read.option("seed"), "");
   ASSERT_EQ(read.data->size(), 1u);
@@ -116,8 +123,15 @@ TEST(RunConfiguration, AMemberOfAnotherTypeIsNamed) {
                                             "/began_with",
                                             "/began_with/checkpoint",
                                             "/began_with/initialise",
+                                            "/began_with/rename",
+                                            "/began_with/rename/1",
                                             "/began_with/bytes",
                                             "/began_with/digest",
+                                            "/last_start",
+                                            "/last_start/date",
+                                            "/last_start/host",
+                                            "/last_start/device",
+                                            "/last_start/command",
                                             "/data",
                                             "/data/0",
                                             "/data/0/input",
@@ -243,10 +257,16 @@ TEST(RunConfiguration, WhatIsWrittenIsReadBack) {
   facts.validation = {{"x", "/c.npy", 1, 0xffffffffu, 0, "float32"}};
   facts.data_order = 5;
   facts.seed = UINT64_MAX;
-  facts.origin = {"/elder", "/a.safetensors", file_content{INT64_MAX, 0x5u}};
+  facts.origin = {"/elder", "/a.safetensors", file_content{INT64_MAX, 0x5u}, {"a=b", "c="}};
+  facts.start = {"2026-01-02T03:04:05Z", "here", "2 threads", {"trainer", "--prompt", "\xff"}};
   scratch_folder folder;
-  const run_configuration read = read_configuration(folder.write(
-      "configuration.json", configuration_text(trainer_program, table, options, facts)));
+  const std::string text = configuration_text(trainer_program, table, options, facts);
+  const run_configuration read = read_configuration(folder.write("configuration.json", text));
+  const ordered_json start = ordered_json::parse(text)["last_start"];
+  EXPECT_EQ(start["date"], facts.start.date);
+  EXPECT_EQ(start["host"], facts.start.host);
+  EXPECT_EQ(start["device"], facts.start.device);
+  EXPECT_EQ(start["command"][1], "--prompt");
   EXPECT_TRUE(read.is_of_run);
   EXPECT_EQ(read.model, trainer_program.model_name);
   EXPECT_EQ(read.optimizer, trainer_program.optimizer_name);
@@ -263,6 +283,7 @@ TEST(RunConfiguration, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(read.origin.checkpoint, "/elder");
   EXPECT_EQ(read.origin.parameters, "/a.safetensors");
   EXPECT_EQ(read.origin.content, facts.origin.content);
+  EXPECT_EQ(read.origin.renames, facts.origin.renames);
   auto check = [](const std::vector<data_identity> &now, const std::vector<data_identity> &before) {
     ASSERT_EQ(now.size(), before.size());
     for (size_t i = 0; i < now.size(); ++i) {

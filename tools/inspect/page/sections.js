@@ -63,6 +63,8 @@ function training() {
 const stateOf = run => make("span", { class: "state", "data-state": run.state }, run.state);
 const lossOf = figure => figure ? [number(figure.value), small("at step " + number(figure.step))] : "–";
 const bestOf = run => lossOf(run.figures.best_held_out_loss || run.figures.least_loss);
+const bestMetrics = run => run.figures.best_metrics || {};
+const metricNames = [...new Set(runs.flatMap(run => Object.keys(bestMetrics(run))))];
 function durationOf(run) {
   const whole = run.summary && run.summary.seconds;
   if (typeof whole !== "number") return [seconds(run.figures.seconds_of_logged_steps), small("in logged steps")];
@@ -88,12 +90,15 @@ function header() {
   if (!runs.length) return programHeader();
   const models = [...new Set(runs.map(run => run.model || "unknown model"))].join(", ");
   document.title = models + " – trainc report";
-  const about = [runs[0].objective, runs[0].optimizer].filter(Boolean).map(text => " · " + text);
+  const about = [runs[0].objective, runs[0].optimizer, runs[0].precision].filter(Boolean).map(text => " · " + text);
   const place = document.getElementById("header");
   const what = several ? runs.length + " runs" : [make("span", { class: "mono" }, nameOf(runs[0])), about];
   place.append(make("h1", {}, models), make("p", { class: "quiet" }, what));
   const best = runs.some(run => run.figures.best_held_out_loss) ? "Best held-out loss" : "Least loss";
+  const metrics = metricNames.map(name => ["Best held-out " + words(name.slice(heldOut.length)),
+                                           run => lossOf(bestMetrics(run)[name])]);
   const figures = [["State", stateOf], ["Final loss", run => lossOf(run.figures.last_loss)], [best, bestOf],
+    ...metrics,
     ["Steps", stepsOf], ["Duration", durationOf], ["Throughput", rateOf]];
   if (several) {
     const name = run => [swatch(runs.indexOf(run)), " ", make("span", { class: "mono" }, nameOf(run))];
@@ -240,10 +245,19 @@ function files() {
     column("digest", row => String(row.digest || "–"), "mono")], rows));
 }
 
+// A word of a command as a shell takes it.
+const shellWord = word =>
+    /^[\w%+=:,./-]+$/.test(word) ? word : "'" + String(word).replaceAll("'", "'\\''") + "'";
+
 function machineOf(run) {
-  const summary = run.summary || {}, machine = run.machine || {};
+  const summary = run.summary || {}, machine = run.machine || {}, start = run.last_start || {};
   const facts = {
+    "last start": start.date,
+    "host": start.host,
+    "command": start.command && [start.command].flat().map(shellWord).join(" "),
     "ranks": run.ranks,
+    "threads or device": start.device,
+    "precision": run.precision,
     "compiler": run.compiler && "trainc " + run.compiler,
     "device, as profiled": profile && profile.device,
     "GFLOP/s of a rank in the steps": summary.gflops_per_rank && number(summary.gflops_per_rank),
