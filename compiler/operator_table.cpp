@@ -61,7 +61,7 @@ std::string operatorTable() {
       "Versions are operator sets; those that stand together have one meaning. Every operator is "
       "made of operations that the\nCPU and CUDA have alike. A gradient is one of all inputs of "
       "floats, or of those that are named, counted from 0.\nuint64 is computed "
-      "as int64.\nRefused, too, are inputs and outputs without elements, what is computed of such "
+      "as int64.\nRefused, too, are outputs without elements, what is computed of such "
       "tensors, and sizes that do not fit.\nThe bodies of If, Loop and Scan stand "
       "in their place in the program: programs have no loops of the model's.\n"
       "ScatterElements and ScatterND with mul, min and max, or with sums of integers, "

@@ -236,8 +236,8 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   for (const std::string &text : dimensions) {
     auto [name, size] = StringRef(text).rsplit('='); // names may hold equals signs
     int64_t number = 0;
-    if (name.empty() || size.getAsInteger(10, number) || number <= 0)
-      complain("--dim", "expects NAME=SIZE with a positive size, found '" + text + "'",
+    if (name.empty() || size.getAsInteger(10, number) || number < 0)
+      complain("--dim", "expects NAME=SIZE with a size from 0, found '" + text + "'",
                "--dim batch=8");
     else if (!recipe.dimensions.emplace(name.str(), number).second)
       complain("--dim", "gives '" + name + "' twice", "one --dim for each dimension");

@@ -100,10 +100,13 @@ private:
     if (const RecomputePlan *plan = planner.within(options.budget))
       return plan;
     const RecomputePlan &least = planner.smallest();
-    emitError(getOperation().getLoc(), "the memory of a rank can be brought down to ")
-        << byte_text(least.bytes) << " (" << least.bytes
-        << " bytes), which is more than the budget of " << byte_text(options.budget) << ": "
-        << memoryNeeds(planner.memoryOf(least), /*activationsAlone=*/true);
+    InFlightDiagnostic error =
+        emitError(getOperation().getLoc(), "the memory of a rank can be brought down to ");
+    error << byte_text(least.bytes) << " (" << least.bytes
+          << " bytes), which is more than the budget of " << byte_text(options.budget) << ": "
+          << memoryNeeds(planner.memoryOf(least), /*activationsAlone=*/true);
+    error.attachNote() << "try: --memory-budget " << least.bytes
+                       << ", a smaller batch, or an optimizer with less state";
     return nullptr;
   }
 

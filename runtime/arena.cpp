@@ -40,7 +40,8 @@ void check_memory(int64_t bytes, int processes) {
   if (needed > available)
     throw failure(exit_machine,
                   format_text("not enough memory: the arenas of %d rank%s on this host need %s, %s "
-                              "are available\n  try: a smaller batch, or fewer ranks per host",
+                              "are available\n  try: a smaller batch, trainc --memory-budget, or "
+                              "fewer ranks per host",
                               processes, processes == 1 ? "" : "s", byte_text(needed).c_str(),
                               byte_text(available).c_str()));
 }

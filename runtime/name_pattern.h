@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Patterns of names, as options of the compiler and of trainers take them: --freeze, --train-only,
-// --decay, --group, --batch-norm-of, --recompute-pattern, --watch.
+// --decay, --group, --batch-norm-of, --recompute-pattern, --watch, --rename.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace trainc {
 
-// A regular expression in ECMAScript's syntax. It matches a name as a whole.
+// A regular expression in ECMAScript's syntax.
 class name_pattern {
 public:
   // Longer names match nothing: std::regex_match takes stack for each character.
@@ -34,8 +34,18 @@ public:
     }
   }
 
+  // As a whole.
   bool matches(std::string_view name) const {
     return name.size() <= longest_name && std::regex_match(name.begin(), name.end(), expression_);
+  }
+
+  // With `text` for what it finds first, as sed's s has it: \1 is a group, & all that was found.
+  std::string replaced(const std::string &name, const std::string &text) const {
+    namespace flags = std::regex_constants;
+    return name.size() > longest_name
+               ? name
+               : std::regex_replace(name, expression_, text,
+                                    flags::format_sed | flags::format_first_only);
   }
 
 private:
@@ -58,6 +68,25 @@ private:
   }
 
   std::regex expression_;
+};
+
+// PATTERN=TEXT: what changes names. A pattern may have equals signs, a text has none.
+struct name_change {
+  name_pattern pattern;
+  std::string text, words; // the words are both, as they were given
+
+  // None where it is not of this form; `why` then says what is wrong.
+  static std::optional<name_change> parse(const std::string &words, std::string &why) {
+    const size_t equals = words.rfind('=');
+    if (equals == words.npos || equals == 0) {
+      why = "it does not have the form PATTERN=TEXT";
+      return std::nullopt;
+    }
+    std::optional<name_pattern> found = name_pattern::parse(words.substr(0, equals), why);
+    if (!found)
+      return std::nullopt;
+    return name_change{std::move(*found), words.substr(equals + 1), words};
+  }
 };
 
 } // namespace trainc

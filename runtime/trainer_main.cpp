@@ -175,6 +175,7 @@ void complete_options(const option_table &table, trainer_options &options) {
 
 trainer_options parse(const option_table &table, int count, char **arguments) {
   trainer_options options = table.parse(count - 1, arguments + 1);
+  options.words.assign(arguments, arguments + count);
   if (!options.wants_help) {
     complete_options(table, options);
     check_remembered_products(options);

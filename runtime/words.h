@@ -18,15 +18,22 @@ inline std::string counted(int64_t number, const std::string &noun) {
   return std::to_string(number) + " " + noun + (number == 1 ? "" : hisses ? "es" : "s");
 }
 
-// "'a', 'b' and 3 more"
-inline std::string first_of(const std::vector<std::string> &names) {
+// "a, b and 3 more"
+inline std::string first_words_of(const std::vector<std::string> &words) {
   constexpr size_t shown = 8;
   std::string text;
-  for (size_t i = 0; i < names.size() && i < shown; ++i)
-    text += (text.empty() ? "'" : ", '") + names[i] + "'";
-  if (names.size() > shown)
-    text += " and " + std::to_string(names.size() - shown) + " more";
+  for (size_t i = 0; i < words.size() && i < shown; ++i)
+    text += (text.empty() ? "" : ", ") + words[i];
+  if (words.size() > shown)
+    text += " and " + std::to_string(words.size() - shown) + " more";
   return text;
+}
+
+// "'a', 'b' and 3 more"
+inline std::string first_of(std::vector<std::string> names) {
+  for (std::string &name : names)
+    name = "'" + name + "'";
+  return first_words_of(names);
 }
 
 template <typename T> struct word_row {

@@ -82,6 +82,7 @@ struct checkpoint_info {
 
 // The state of a run as tensors: each parameter under its ONNX name, each state
 // slot of a trained one as `optimizer/<slot>/<name>`.
+constexpr const char *state_prefix = "optimizer/";
 std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas);
 // The places of parameters, and of trained ones the names of their moving averages.
 std::vector<tensor_view> averaged_tensors(const program &program, const arenas &arenas);

@@ -10,9 +10,6 @@
 
 namespace trainc {
 
-// Names of a checkpoint's states begin so.
-static constexpr const char *state_prefix = "optimizer/";
-
 static std::string name_of_state(const std::string &slot, const std::string &parameter) {
   return state_prefix + slot + "/" + parameter;
 }

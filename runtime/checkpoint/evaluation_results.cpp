@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/evaluation_results.h"
 
+#include "runtime/files/json_text.h"
+
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace trainc {
 
@@ -16,8 +17,7 @@ std::vector<const char *> names_of_results(const program &program) {
 }
 
 std::string held_out_member(const char *result) {
-  return nlohmann::json(std::string(held_out_prefix) + result)
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(std::string(held_out_prefix) + result);
 }
 
 std::vector<std::string> names_of_metrics(const program &program) {

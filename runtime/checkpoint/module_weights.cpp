@@ -12,10 +12,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -261,19 +263,113 @@ void warn_of_unknown(const reading &into, const std::string &path,
                           others.size(), names.c_str()));
 }
 
-// Whose names have the wrapper of a parallel or compiled module before them, once it is known that
-// they are not the model's.
-source_list sources_without_wrapper(const reading &into, weights &file) {
+std::vector<std::string> names_in(const weights &file) {
+  std::vector<std::string> names;
+  for (const auto &[name, tensor] : file.tensors())
+    names.push_back(name);
+  return names;
+}
+
+// As --rename asks.
+void change_names(weights &file, const std::vector<name_change> &changes) {
+  for (const name_change &change : changes) {
+    bool found = false;
+    file.rename([&](const std::string &name) {
+      const std::string now = change.pattern.replaced(name, change.text);
+      found |= now != name;
+      return now;
+    });
+    if (!found)
+      throw failure(exit_checkpoint,
+                    file.path() + ": --rename '" + change.words +
+                        "' changes no name\n  try: a pattern that is found in one of " +
+                        first_of(names_in(file)));
+  }
+}
+
+// All by which a file may have something of the model.
+std::set<std::string> names_of_model(const program &program) {
+  std::set<std::string> names;
+  for (int64_t i = 0; i < program.parameter_count; ++i)
+    names.insert(program.parameters[i].tensor.name);
+  for (int64_t i = 0; i < program.module_tensor_count; ++i)
+    names.insert(program.module_tensors[i].onnx_name);
+  for (int64_t i = 0; i < program.export_count; ++i)
+    names.insert(program.exports[i].onnx_name);
+  for (int64_t i = 0; i < program.state_piece_count; ++i)
+    names.insert(program.state_pieces[i].tensor_name);
+  for (int64_t i = 0; i < program.state_constant_count; ++i)
+    names.insert(program.state_constants[i].name);
+  return names;
+}
+
+// What stands before names of one side alone, such as `bert.`.
+struct name_prefix {
+  std::string text;
+  bool is_of_file;
+  auto operator<=>(const name_prefix &) const = default;
+};
+
+// By which most of the file, or as much as most of the model, fits; nothing where there is none, or
+// several do it as well, as the two halves of a siamese network.
+std::optional<name_prefix> common_prefix(const std::vector<std::string> &in_file,
+                                         const std::set<std::string> &of_model,
+                                         int64_t parameter_count) {
+  std::map<name_prefix, size_t> fits;
+  const auto count = [&](const auto &longer, const auto &others, bool is_of_file) {
+    for (const std::string &name : longer)
+      for (size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1))
+        if (others.count(name.substr(dot + 1)))
+          ++fits[{name.substr(0, dot + 1), is_of_file}];
+  };
+  count(in_file, of_model, /*is_of_file=*/true);
+  count(of_model, std::set<std::string>(in_file.begin(), in_file.end()), /*is_of_file=*/false);
+  const auto best = std::max_element(
+      fits.begin(), fits.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
+  const size_t all = std::min(in_file.size(), static_cast<size_t>(parameter_count));
+  if (best == fits.end() || 2 * best->second <= all)
+    return std::nullopt;
+  const auto as_good = std::count_if(fits.begin(), fits.end(),
+                                     [&](const auto &one) { return one.second == best->second; });
+  return as_good == 1 ? std::optional(best->first) : std::nullopt;
+}
+
+// Names that do not fit with it stay as they are.
+void fit_prefix(const reading &into, weights &file) {
+  const std::set<std::string> of_model = names_of_model(into.prog);
+  const std::optional<name_prefix> prefix =
+      common_prefix(names_in(file), of_model, into.prog.parameter_count);
+  if (!prefix)
+    return;
+  const std::string &text = prefix->text;
+  const bool is_of_file = prefix->is_of_file;
+  file.rename([&](const std::string &name) {
+    const std::string fitting = !is_of_file              ? text + name
+                                : name.starts_with(text) ? name.substr(text.size())
+                                                         : name;
+    return of_model.count(fitting) ? fitting : name;
+  });
+  into.warn(file.path() + ": names " + (is_of_file ? "without '" : "with '") + text +
+            "' at their beginning, which the model's " + (is_of_file ? "do not have" : "have"));
+}
+
+// Where no name is the model's, without the wrapper of a parallel or compiled module, and then
+// without or with a beginning that the two sides do not share.
+source_list sources_of(const reading &into, weights &file) {
   source_list sources = sources_in(file, into.prog);
   std::string dropped;
   while (sources.empty()) {
     const std::string wrapper = file.drop_wrapper();
     if (wrapper.empty())
-      return sources;
+      break;
     dropped += wrapper;
     sources = sources_in(file, into.prog);
   }
-  if (!dropped.empty())
+  if (sources.empty()) {
+    fit_prefix(into, file);
+    sources = sources_in(file, into.prog);
+  }
+  if (!dropped.empty() && !sources.empty())
     into.warn(file.path() + ": names without '" + dropped +
               "' at their beginning, as DataParallel and torch.compile put it there");
   return sources;
@@ -288,10 +384,12 @@ void warn_of_conversions(const reading &into, const weights &file, data_type typ
 } // namespace
 
 void read_weights(const program &program, const arenas &arenas, arena_access &access,
-                  const std::string &path, const warning &warn) {
+                  const std::string &path, const warning &warn,
+                  const std::vector<name_change> &changes) {
   const reading into = {program, access, warn};
   weights file(path);
-  const source_list sources = sources_without_wrapper(into, file);
+  change_names(file, changes);
+  const source_list sources = sources_of(into, file);
   const std::vector<tensor_view> parameters = parameter_tensors(into.prog, arenas);
   std::set<std::string> known; // a state has tied weights under each of their names
   std::string missing, of_module, of_copies, unsound;
@@ -339,7 +437,8 @@ void read_weights(const program &program, const arenas &arenas, arena_access &ac
   if (taken == 0)
     throw failure(exit_checkpoint,
                   path + ": has none of the model's parameters\n  try: names such as '" +
-                      (parameters.empty() ? "" : parameters.front().name) + "'");
+                      (parameters.empty() ? "" : parameters.front().name) +
+                      "'; train --rename 'PATTERN=TEXT' changes those of the file");
   if (!missing.empty())
     into.warn(format_text("%s: has %zu of %zu parameters; initial values have %s", path.c_str(),
                           taken, parameters.size(), missing.c_str()));
@@ -421,7 +520,8 @@ int64_t read_optimizer_state(const program &program, const std::vector<tensor_vi
                                            "a file of states");
       return static_cast<int64_t>(updates);
     }
-  return 0; // SGD does not count them
+  // SGD does not count them; with a momentum the first is behind it, which nothing dampens.
+  return states.empty() ? 0 : 1;
 }
 
 } // namespace trainc

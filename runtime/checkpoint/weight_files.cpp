@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/weight_files.h"
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/failure.h"
 #include "runtime/files/bounded_json.h"
 
@@ -14,7 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char *index_end = ".index.json", *whole_name = "model.safetensors";
+constexpr const char *index_end = ".index.json", *whole_name = "model.safetensors",
+                     *manifest_name = "manifest.json"; // of a checkpoint
 constexpr const char *wrappers[] = {"module.", "_orig_mod."};
 constexpr int64_t largest_index = 64 << 20; // bytes
 constexpr int deepest_index = 2;            // the map in an object
@@ -32,17 +34,37 @@ bool is_index(const std::string &path) {
   return path.size() >= length && path.compare(path.size() - length, length, index_end) == 0;
 }
 
+// The checkpoint whose manifest the file is; empty: it is none.
+std::string checkpoint_of(const fs::path &file) {
+  if (file.filename() != manifest_name)
+    return "";
+  return file.has_parent_path() ? file.parent_path().string() : ".";
+}
+
+// Of a run or a folder of checkpoints. One that cannot be read is not passed over: an older one
+// would be another beginning. Empty: there is none.
+std::string newest_checkpoint(const std::string &path) {
+  const auto refuse = [](const std::string &problem) { throw failure(exit_checkpoint, problem); };
+  for (const std::string &folder : {path, path + "/checkpoints"})
+    if (const auto found = list_checkpoints(folder, refuse); !found.empty())
+      return found.front().path;
+  return "";
+}
+
 // The file that a folder stands for.
 std::string main_file_of(const std::string &path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored))
     return path;
   const std::string whole = path + "/" + whole_name;
-  for (const std::string &file : {whole + index_end, whole})
+  for (const std::string &file : {whole + index_end, whole, path + "/" + manifest_name})
     if (fs::exists(file, ignored))
       return file;
+  if (const std::string newest = newest_checkpoint(path); !newest.empty())
+    return newest + "/" + manifest_name;
   refuse_weights(path, std::string("holds no ") + whole_name + " and no " + whole_name + index_end +
-                           "\n  try: the name of a safetensors file");
+                           ", and no checkpoint\n  try: the name of a safetensors file, or the "
+                           "folder of a run");
 }
 
 // File by tensor.
@@ -83,8 +105,18 @@ void refuse_pickle(const input_file &file) {
 
 } // namespace
 
+std::string path_of_weights(const std::string &path) {
+  const std::string checkpoint = checkpoint_of(main_file_of(path));
+  return checkpoint.empty() ? path : checkpoint;
+}
+
 std::vector<std::string> weight_files_of(const std::string &path) {
   std::vector<std::string> files = {main_file_of(path)};
+  if (const std::string checkpoint = checkpoint_of(files.front()); !checkpoint.empty()) {
+    for (const checkpoint_info::file &file : read_manifest(checkpoint).files)
+      files.push_back(checkpoint + "/" + file.name);
+    return files;
+  }
   if (!is_index(files.front()))
     return files;
   std::set<std::string> shards;
@@ -95,6 +127,9 @@ std::vector<std::string> weight_files_of(const std::string &path) {
 }
 
 file_content content_of_weights(const std::string &path) {
+  const std::string main = main_file_of(path);
+  if (!checkpoint_of(main).empty())
+    return content_of(input_file(main, exit_checkpoint));
   file_content content;
   for (const std::string &file : weight_files_of(path))
     content = content_of(input_file(file, exit_checkpoint), content);
@@ -114,31 +149,68 @@ weights::opened_file::opened_file(const std::string &path) : file(path, exit_che
 }
 
 weights::weights(const std::string &path) : path_(main_file_of(path)) {
-  if (!is_index(path_)) {
-    files_.push_back(std::make_unique<opened_file>(path_));
-    for (const auto &[name, tensor] : files_.front()->index.tensors)
-      add(name, *files_.front());
-    return;
+  if (const std::string checkpoint = checkpoint_of(path_); !checkpoint.empty()) {
+    add_checkpoint(checkpoint);
+  } else if (is_index(path_)) {
+    add_indexed();
+  } else {
+    const opened_file &file = open(path_);
+    for (const auto &[name, tensor] : file.index.tensors)
+      add(name, file);
   }
+}
+
+const weights::opened_file &weights::open(const std::string &path) {
+  return *files_.emplace_back(std::make_unique<opened_file>(path));
+}
+
+void weights::add_indexed() {
   std::map<std::string, const opened_file *> opened; // by path
   for (const auto &[name, file] : weight_map_of(path_)) {
-    const opened_file *&home = opened[file];
-    if (!home)
-      home = files_.emplace_back(std::make_unique<opened_file>(file)).get();
-    if (!home->index.tensors.count(name))
+    const opened_file *&holder = opened[file];
+    if (!holder)
+      holder = &open(file);
+    if (!holder->index.tensors.count(name))
       refuse_weights(file, "has no tensor '" + name + "', which " + path_ + " says of it");
-    add(name, *home);
+    add(name, *holder);
+  }
+}
+
+// Its parameters, without the optimizer's states.
+void weights::add_checkpoint(const std::string &folder) {
+  const checkpoint_info info = read_manifest(folder);
+  verify_files(info);
+  for (const checkpoint_info::file &entry : info.files) {
+    const opened_file &file = open(info.path + "/" + entry.name);
+    for (const auto &[name, tensor] : file.index.tensors)
+      if (!begins_with(name, state_prefix))
+        add(name, file);
   }
 }
 
 void weights::add(const std::string &name, const opened_file &file) {
   tensors_[name] = file.index.tensors.at(name);
-  homes_[name] = &file;
+  homes_[name] = {&file, name};
 }
 
 const stored_tensor *weights::find(const std::string &name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : &found->second;
+}
+
+void weights::rename(const std::function<std::string(const std::string &)> &renamed) {
+  std::map<std::string, stored_tensor> tensors;
+  std::map<std::string, home> homes;
+  for (const auto &[name, tensor] : tensors_) {
+    const std::string now = renamed(name);
+    const home &at = homes_.at(name);
+    if (!tensors.emplace(now, tensor).second)
+      refuse_weights(path_, "'" + homes.at(now).name + "' and '" + at.name + "' would both be '" +
+                                now + "'\n  try: another --rename");
+    homes[now] = at;
+  }
+  tensors_ = std::move(tensors);
+  homes_ = std::move(homes);
 }
 
 std::string weights::drop_wrapper() {
@@ -147,26 +219,19 @@ std::string weights::drop_wrapper() {
           return begins_with(entry.first, wrapper);
         }))
       continue;
-    std::map<std::string, stored_tensor> tensors;
-    std::map<std::string, const opened_file *> homes;
-    for (const auto &[name, tensor] : tensors_) {
-      tensors[name.substr(wrapper.size())] = tensor;
-      homes[name.substr(wrapper.size())] = homes_[name];
-    }
-    tensors_ = std::move(tensors);
-    homes_ = std::move(homes);
-    dropped_ += wrapper;
+    rename([&](const std::string &name) { return name.substr(wrapper.size()); });
     return wrapper;
   }
   return "";
 }
 
 void weights::read(const tensor_view &target, arena_access &arenas) {
-  const opened_file &home = *homes_.at(target.name);
+  const home &at = homes_.at(target.name);
   const std::string &type = tensors_.at(target.name).type;
   tensor_view view = target;
-  view.name = dropped_ + target.name;
-  read_tensor(home.file, home.index, view, arenas, exit_checkpoint, taken_types::all_floats);
+  view.name = at.name;
+  read_tensor(at.file->file, at.file->index, view, arenas, exit_checkpoint,
+              taken_types::all_floats);
   if (type != safetensors_name_of(target.type))
     converted_[type].insert(target.name);
 }
@@ -174,7 +239,7 @@ void weights::read(const tensor_view &target, arena_access &arenas) {
 std::vector<char> weights::bytes_of(const std::string &name) const {
   const stored_tensor &tensor = tensors_.at(name);
   std::vector<char> bytes(static_cast<size_t>(tensor.bytes));
-  homes_.at(name)->file.read(tensor.offset, bytes.data(), tensor.bytes);
+  homes_.at(name).file->file.read(tensor.offset, bytes.data(), tensor.bytes);
   return bytes;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights as people have them: a safetensors file, or several that an index lists, as Hugging Face
-// writes them.
+// Weights as people have them: a safetensors file, several that an index lists, as Hugging Face
+// writes them, or a checkpoint of this or another program.
 #pragma once
 
 #include "runtime/data/data_manifest.h"
 #include "runtime/files/safetensors.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,11 +16,16 @@
 
 namespace trainc {
 
-// The files that a name stands for, an index first: a folder for its model.safetensors.index.json
-// or model.safetensors. Throws `failure` (exit_checkpoint).
+// Of the folder of a run, or of checkpoints, the newest checkpoint there is now; else the path.
+// Throws `failure` (exit_checkpoint).
+std::string path_of_weights(const std::string &path);
+
+// The files that a name stands for, what lists the others first: a folder for its
+// model.safetensors.index.json, model.safetensors or newest checkpoint. Throws `failure`
+// (exit_checkpoint).
 std::vector<std::string> weight_files_of(const std::string &path);
 
-// Of all of them.
+// Of all of them; of a checkpoint that of its manifest, which has checksums of the others.
 file_content content_of_weights(const std::string &path);
 
 class weights {
@@ -30,6 +36,10 @@ public:
   const std::string &path() const { return path_; }
   const std::map<std::string, stored_tensor> &tensors() const { return tensors_; }
   const stored_tensor *find(const std::string &name) const;
+
+  // Calls each tensor what `renamed` gives for its name. Throws `failure` (exit_checkpoint) where
+  // two would have one name.
+  void rename(const std::function<std::string(const std::string &)> &renamed);
 
   // Takes what nn.DataParallel or torch.compile puts before a module's names off all of them, and
   // returns it; empty: they have nothing of that kind in common.
@@ -48,13 +58,19 @@ private:
     safetensors_index index;
     explicit opened_file(const std::string &path);
   };
+  struct home {
+    const opened_file *file;
+    std::string name; // there
+  };
+  const opened_file &open(const std::string &path);
+  void add_indexed();
+  void add_checkpoint(const std::string &folder);
   void add(const std::string &name, const opened_file &file);
 
   std::string path_;
   std::vector<std::unique_ptr<opened_file>> files_;
   std::map<std::string, stored_tensor> tensors_;
-  std::map<std::string, const opened_file *> homes_; // by name
-  std::string dropped_;                              // before the names that the files have
+  std::map<std::string, home> homes_; // by name
   std::map<std::string, std::set<std::string>> converted_;
 };
 

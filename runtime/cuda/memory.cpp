@@ -60,7 +60,8 @@ void device_memory::check(const std::string &device_name) const {
   if (static_cast<size_t>(planned_bytes()) > free)
     throw failure(exit_machine,
                   format_text("%s: not enough memory: %s are needed (%s), %s of %s are free\n"
-                              "  try: a smaller batch, or ending what else runs on the device",
+                              "  try: a smaller batch, trainc --memory-budget, or ending what "
+                              "else runs on the device",
                               device_name.c_str(), byte_text(planned_bytes()).c_str(),
                               listing().c_str(), byte_text(static_cast<int64_t>(free)).c_str(),
                               byte_text(static_cast<int64_t>(total)).c_str()));

@@ -58,10 +58,12 @@ struct run_file {
 
 constexpr run_file run_files[] = {
     {"configuration.json", false,
-     "every option of the run, its ranks, the data it saw (size and a digest of sampled contents)"},
+     "every option of the run, its ranks, the data it saw (size and a digest of sampled contents); "
+     "`last_start`: `date` in UTC, `host` of the first rank, `device` with a rank's threads, "
+     "`command`"},
     {"log.jsonl", false,
      "a line a step, or with `--log-every N` every N steps: step, loss, gradient norm, rate, "
-     "milliseconds; held-out losses; a summary and the machine"},
+     "milliseconds; held-out losses; warnings; a summary and the machine"},
     {"samples", true,
      "text that a byte-token model wrote after a step, where `--sample-every` asks for it; "
      "complete "

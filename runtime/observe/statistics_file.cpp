@@ -4,18 +4,14 @@
 #include "runtime/failure.h"
 #include "runtime/files/data_types.h"
 #include "runtime/files/json_number.h"
+#include "runtime/files/json_text.h"
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace trainc {
 namespace {
-
-std::string quoted(const std::string &text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 void append(std::string &line, const char *member, double value) {
   char text[32];
@@ -59,9 +55,9 @@ const char *name_of(tensor_kind kind) {
 }
 
 void append_head(std::string &text, const std::string &model, int rank, int ranks) {
-  text.append("{\"format\": ").append(quoted(statistics_format));
+  text.append("{\"format\": ").append(json_text(statistics_format));
   text.append(", \"version\": ").append(std::to_string(statistics_version));
-  text.append(", \"model\": ").append(quoted(model));
+  text.append(", \"model\": ").append(json_text(model));
   text.append(", \"rank\": ").append(std::to_string(rank));
   text.append(", \"ranks\": ").append(std::to_string(ranks)).append("}\n");
 }
@@ -71,7 +67,7 @@ void append_line(std::string &text, int64_t step, int64_t micro_batch, const wat
   text.append("{\"step\": ").append(std::to_string(step));
   if (micro_batch >= 0)
     append(text, "micro_batch", micro_batch);
-  text.append(", \"tensor\": ").append(quoted(tensor.name));
+  text.append(", \"tensor\": ").append(json_text(tensor.name));
   text.append(", \"kind\": \"").append(name_of(tensor.kind)).append("\", \"type\": \"");
   for (const char *letter = safetensors_name_of(tensor.type); *letter; ++letter)
     text += static_cast<char>(tolower(*letter));

@@ -121,6 +121,21 @@ std::vector<std::string> add_details(planned_steps &functions, const std::string
   return problems;
 }
 
+std::map<std::string, std::string> read_operators(const std::string &folder) {
+  std::map<std::string, std::string> operators;
+  const std::optional<json> plan = read_plan_file(folder + "/nodes.json");
+  if (!plan)
+    return operators;
+  try {
+    for (const json &node : plan->at("nodes"))
+      if (node.contains("name"))
+        operators[node.at("name").get<std::string>()] = node.at("operator").get<std::string>();
+  } catch (const json::exception &) { // whatever is not as it should be
+    return {};
+  }
+  return operators;
+}
+
 planned_steps read_planned_steps(const std::string &folder, bool has_details,
                                  const std::function<void(const std::string &)> &warn) {
   const std::string path = folder + "/steps.txt";

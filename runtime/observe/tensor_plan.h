@@ -12,6 +12,10 @@
 
 namespace trainc {
 
+// What the name of a gradient begins with, before that of the value.
+constexpr const char *of_gradient = "gradient of ";
+inline bool is_gradient(const std::string &name) { return name.rfind(of_gradient, 0) == 0; }
+
 struct planned_tensor {
   std::string name; // `h.0.mlp.act`, `gradient of h.0.mlp.act`
   arena_kind arena;

@@ -162,7 +162,14 @@ std::vector<option_row> common_rows() {
       row("initialise", &values::initialise, "FILE", command_train,
           "begin with what a safetensors file has of the parameters, by their ONNX names or those "
           "of\n"
-          "PyTorch's module; also a model.safetensors.index.json, or the folder that it is in")
+          "PyTorch's module; also a model.safetensors.index.json, or the folder that it is in; of "
+          "the\n"
+          "folder of a run its newest checkpoint")
+          .of_one_start(),
+      row("rename", &values::rename, "PATTERN=TEXT", command_train,
+          "of that file's names: TEXT takes the place of what this regular expression finds first "
+          "in\n"
+          "a name, \\1 is its first group; several change the names one after the other")
           .of_one_start(),
       row("steps", &values::steps, "N", command_train,
           "steps to train, counted from the very first one")
@@ -223,6 +230,13 @@ std::vector<option_row> common_rows() {
           "samples of an epoch that fill no batch: left out; the last batch filled up with rows "
           "that\n"
           "do not count (labels that are ignored); or completed with the next epoch's first"),
+      row("augment", &values::augment, "WORDS", command_train,
+          "change pictures (samples, channels, rows, columns) in training: flip, of one in two "
+          "left "
+          "and\n"
+          "right; crop=P, moved by up to P pixels each way; erase=P, a square of P pixels a side "
+          "becomes\n"
+          "0; several between commas"),
       row("no-shuffle", &values::no_shuffle, "", command_train,
           "take samples in the order of the files"),
       row("seed", &values::seed, "N", takes_steps | command_generate,

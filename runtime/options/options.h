@@ -37,6 +37,7 @@ enum class shard_kind { none, optimizer, gradients };
 struct trainer_options {
   const command_row *command = nullptr;
   std::string action;                             // of the command: `list`, `verify`, ...
+  std::vector<std::string> words;                 // of the whole command line, with the program
   bool wants_help = false, wants_version = false; // which is all the help then
   std::set<std::string> given;                    // options that the command line has
   std::set<std::string> written; // others that a person wrote into a configuration: no defaults
@@ -58,6 +59,7 @@ struct trainer_options {
   int64_t validation_batches = 0;             // 0: all
   int64_t overfit = 0;                        // batches; 0: all
   leftovers rest = leftovers::drop;
+  std::string augment; // of pictures in training: augmentation::parse
   bool no_shuffle = false;
   bool check_data = false;
   uint64_t seed = 0;
@@ -66,7 +68,8 @@ struct trainer_options {
   std::optional<int64_t> steps; // these or epochs
   std::optional<double> epochs;
   std::optional<double> max_minutes;
-  std::string initialise; // file
+  std::string initialise;          // file or folder
+  std::vector<std::string> rename; // PATTERN=TEXT, of its names
   int64_t micro_batches = 1;
   double clip_norm = INFINITY, clip_value = INFINITY; // 0: no clipping either
   bool mean_per_batch = false;

@@ -40,6 +40,19 @@ void check_watch(const trainer_options &options, problem_list &problems) {
   }
 }
 
+void check_initialise(const trainer_options &options, problem_list &problems) {
+  if (!options.initialise.empty() && !options.resume.empty() && options.resume != "auto")
+    problems.add("option --initialise: a resumed run has its parameters\n  try: one of the two, or "
+                 "--resume auto, which takes them where it begins");
+  if (options.initialise.empty() && !options.rename.empty())
+    problems.add("option --rename: there is no file whose names it could change\n  try: "
+                 "--initialise FILE");
+  for (const std::string &words : options.rename)
+    if (std::string why; !name_change::parse(words, why))
+      problems.add("option --rename: '" + words + "': " + why +
+                   "\n  try: --rename 'query\\.weight=query.base.weight'");
+}
+
 void check_profile(const trainer_options &options, problem_list &problems) {
   if (!options.profile_steps && options.asks_for("profile-file", "profile-steps"))
     problems.add("option --profile-file: no steps are profiled\n  try: --profile-steps 10:12");
@@ -79,9 +92,10 @@ void check_train_options(const program &program, const trainer_options &options)
                  "0.1, or --validation-data");
   if (validates && options.holdout > 0)
     problems.add("option --holdout: --validation-data and --validation-tokens take its place");
-  if (!options.initialise.empty() && !options.resume.empty() && options.resume != "auto")
-    problems.add("option --initialise: a resumed run has its parameters\n  try: one of the two, or "
-                 "--resume auto, which takes them where it begins");
+  check_initialise(options, problems);
+  augmentation changes;
+  if (std::string why; !augmentation::parse(options.augment, changes, why))
+    problems.add("option --augment: " + why + "\n  try: --augment flip,crop=4");
   for (const char *option : {"validation-data", "validation-tokens", "validation-batches"})
     if (!evaluates && options.asks_for(option, "evaluate-every"))
       problems.add(std::string("option --") + option +

@@ -6,6 +6,7 @@
 #include "runtime/process/signals.h"
 
 #include "runtime/process/clock.h"
+#include "runtime/process/last_words.h"
 #include "runtime/process/unfinished_file.h"
 
 #include <algorithm>
@@ -52,8 +53,10 @@ void take_requests(sigset_t heard) {
     int number = 0;
     if (sigwait(&heard, &number) != 0)
       continue;
-    if (number != SIGUSR1 && seconds_now() - first_seconds > seconds_of_one_wish)
+    if (number != SIGUSR1 && seconds_now() - first_seconds > seconds_of_one_wish) {
+      say_last_words(128 + number, "a second signal, which ends the process at once");
       end_by(number);
+    }
     request(number == SIGUSR1 ? checkpoint_request : stop_request);
     if (number != SIGUSR1)
       first_seconds = std::min(first_seconds, seconds_now());

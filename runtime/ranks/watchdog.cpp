@@ -7,6 +7,7 @@
 #include "runtime/ranks/watchdog.h"
 
 #include "runtime/process/clock.h"
+#include "runtime/process/last_words.h"
 #include "runtime/process/signs_of_life.h"
 #include "runtime/ranks/shared_memory.h"
 
@@ -63,6 +64,7 @@ struct watchdog::page {
   // Of the first rank, for all: somebody says why the job ends; has said it, and this is its code.
   std::atomic<bool> reported;
   std::atomic<int> code;
+  char said[512]; // the first line of it
 };
 
 // What the first rank of a host says of its ranks. Hosts have clocks of their own, so times are
@@ -319,6 +321,7 @@ void watchdog::watch() {
       tell_hosts(/*over=*/false);
     }
     if (int code = of_all().code; code != 0 && !ends_job_) {
+      say_last_words(code, of_all().said);
       std::this_thread::sleep_for(time_to_forward);
       _exit(code);
     }
@@ -350,13 +353,22 @@ void watchdog::end_job(const page &culprit, const std::string &what_happened, co
                       static_cast<long long>(culprit.step.load()), advice));
 }
 
+// Where another rank of the host has said something before, that is the reason.
 void watchdog::end_job(const std::string &message) {
   if (!of_all().reported.exchange(true)) {
+    note_said(message.c_str());
     fputs(message.c_str(), stderr);
     fflush(stderr);
   }
+  say_last_words(exit_stalled, of_all().said[0] != 0 ? of_all().said : message.c_str());
   std::this_thread::sleep_for(time_to_forward); // the launcher takes the code of the first to end
   _exit(exit_stalled);
+}
+
+// For the last words of the first rank, which may be another process.
+void watchdog::note_said(const char *message) {
+  snprintf(of_all().said, sizeof(page::said), "%.*s", static_cast<int>(strcspn(message, "\n")),
+           message);
 }
 
 int watchdog::supervise(const std::function<int()> &work) {
@@ -374,6 +386,7 @@ int watchdog::supervise(const std::function<int()> &work) {
 
 void watchdog::end_job(const failure &error) {
   of_all().reported = true;
+  note_said((name_ + ": " + error.message).c_str());
   fprintf(stderr, "%s: %s\n", name_.c_str(), error.message.c_str());
   fflush(stderr);
   std::this_thread::sleep_for(time_to_forward);
@@ -395,6 +408,8 @@ void watchdog::on_fatal_signal(int number, siginfo_t *information, void *) {
                  self->name_.c_str(), number, sigdescr_np(number), name_of(self->own_->what),
                  static_cast<long long>(self->own_->step.load()));
     const bool is_said = length > 0 && write(STDERR_FILENO, line, static_cast<size_t>(length)) > 0;
+    self->note_said(line);
+    say_last_words(128 + number, line);
     if (is_said && self->ranks_.size() > 1)
       std::this_thread::sleep_for(time_to_forward);
   }

@@ -72,6 +72,7 @@ private:
   [[noreturn]] void end_job(const page &culprit, const std::string &what_happened,
                             const char *advice);
   [[noreturn]] void end_job(const std::string &message); // said by the first of the host
+  void note_said(const char *message);
   static void on_fatal_signal(int number, siginfo_t *information, void *);
 
   communicator &ranks_;

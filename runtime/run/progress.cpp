@@ -23,6 +23,7 @@ namespace {
 constexpr double seconds_between_lines = 10;
 constexpr double seconds_between_bars = 0.1;
 constexpr double smoothing = 0.1;
+constexpr int64_t steps_before_estimate = 3; // with the first, whose time does not count
 
 // Nothing of the run waits for somebody who reads no more: what has no room is left out.
 void put(const char *text, int length) {
@@ -80,9 +81,10 @@ progress::progress(bool silent, int64_t first, int64_t last, int64_t display_eve
 
 void progress::step(const step_record &record, bool is_evaluated) {
   double seconds = record.milliseconds * 1e-3;
-  smoothed_seconds_ = smoothed_seconds_ == 0
-                          ? seconds
-                          : smoothed_seconds_ + smoothing * (seconds - smoothed_seconds_);
+  if (record.step > first_ + 1)
+    smoothed_seconds_ = smoothed_seconds_ == 0
+                            ? seconds
+                            : smoothed_seconds_ + smoothing * (seconds - smoothed_seconds_);
   if (silent_)
     return;
   double now = seconds_now();
@@ -104,12 +106,16 @@ bool progress::line_is_due(int64_t step, double now) const {
   return !terminal_ && (step == first_ + 1 || now - last_line_ >= seconds_between_lines);
 }
 
+bool progress::knows_time_left(int64_t step) const {
+  return step >= first_ + steps_before_estimate && step < last_;
+}
+
 void progress::line(const step_record &record, bool stays_open) {
   clear();
   char text[320], speed[48], left[32], remaining[40] = "", scale[32] = "";
   print_speed(speed, sizeof speed, record);
   print_duration(left, sizeof left, smoothed_seconds_ * static_cast<double>(last_ - record.step));
-  if (record.step < last_)
+  if (knows_time_left(record.step))
     snprintf(remaining, sizeof remaining, "  %s left", left);
   if (record.loss_scale > 0)
     snprintf(scale, sizeof scale, "  scale %.4g", record.loss_scale);
@@ -137,7 +143,7 @@ void progress::bar(const step_record &record) {
     };
     if (parts > 0)
       add("  loss %.4g", record.loss);
-    if (parts > 1)
+    if (parts > 1 && knows_time_left(record.step))
       add("  %s left", static_cast<const char *>(left));
     if (parts > 2)
       add("  %s", static_cast<const char *>(speed));

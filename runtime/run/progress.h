@@ -32,6 +32,8 @@ public:
 
 private:
   bool line_is_due(int64_t step, double now) const;
+  // The first steps are no measure of the others.
+  bool knows_time_left(int64_t step) const;
   void line(const step_record &record, bool stays_open);
   void bar(const step_record &record);
   void clear();

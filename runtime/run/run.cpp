@@ -141,6 +141,8 @@ data_request run::request_of_data(bool shuffle, uint64_t seed, bool partial_batc
   if (options.command->bit & command_train) {
     request.training_batches = options.overfit;
     request.rest = options.rest;
+    std::string why; // none: check_train_options has looked
+    augmentation::parse(options.augment, request.changes, why);
   }
   request.shuffle = shuffle;
   request.seed = seed;
@@ -214,8 +216,22 @@ loader run::open(const data_request &request) {
 }
 
 void run::warn(const std::string &text) const {
-  if (is_first())
-    fprintf(stderr, "warning: %s\n", text.c_str());
+  if (!is_first())
+    return;
+  fprintf(stderr, "warning: %s\n", text.c_str());
+  if (hear_)
+    hear_(text);
+  else
+    unheard_.push_back(text);
+}
+
+void run::hear_warnings(std::function<void(const std::string &)> hear) {
+  hear_ = std::move(hear);
+  if (!hear_)
+    return;
+  for (const std::string &text : unheard_)
+    hear_(text);
+  unheard_.clear();
 }
 
 std::vector<std::pair<std::string, std::string>> describe(const program &program) {

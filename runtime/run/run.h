@@ -12,8 +12,10 @@
 #include "runtime/ranks/rank_memory.h"
 #include "runtime/ranks/watchdog.h"
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace trainc {
 
@@ -56,8 +58,10 @@ struct run {
   // as the program has.
   std::vector<rank_memory> planned_memory(int64_t micro_batches) const;
 
-  // From the first rank alone. Warnings go to standard error.
+  // From the first rank alone. Warnings go to standard error and to who hears them.
   void warn(const std::string &text) const;
+  // From here on, and those that nobody has heard. Null: nobody does any more.
+  void hear_warnings(std::function<void(const std::string &)> hear);
   // The model, what the command says of its work, the machine and every option.
   // `micro_batches` of a rank and step, which may be others than were asked for.
   void print_table(const std::vector<std::pair<std::string, std::string>> &more,
@@ -66,6 +70,9 @@ struct run {
 private:
   data_request data_options() const;
   loader open(const data_request &request);
+
+  std::function<void(const std::string &)> hear_;
+  mutable std::vector<std::string> unheard_;
 };
 
 // The model as rows of a table: name and value.

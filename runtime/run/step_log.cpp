@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/evaluation_results.h"
 #include "runtime/failure.h"
 #include "runtime/files/bounded_json.h"
+#include "runtime/files/json_text.h"
 #include "runtime/files/output_file.h"
 #include "runtime/run/log_line.h"
 
@@ -47,15 +48,14 @@ std::string lines_up_to(const std::string &text, int64_t last, bool &damaged, in
     }
     std::string line = text.substr(begin, end - begin + 1);
     auto parsed = bounded_json(line, deepest_line);
-    damaged |= !is_log_line(parsed);
-    const bool is_line = is_log_line(parsed), is_memory = is_line && parsed.contains(memory_line);
-    const char *numbered = is_memory ? memory_line : step_line;
-    const bool has_step = is_line && parsed.contains(numbered);
-    if (const int64_t step = has_step ? parsed[numbered].get<int64_t>() : last + 1; step <= last) {
+    const bool is_line = is_log_line(parsed), is_of_step = is_line && parsed.contains(step_line);
+    damaged |= !is_line;
+    const char *numbered = is_line ? number_of_line(parsed) : nullptr;
+    if (const int64_t step = numbered ? parsed[numbered].get<int64_t>() : last + 1; step <= last) {
       kept += line;
-      if (!is_memory)
+      if (is_of_step)
         reached = std::max(reached, step);
-      if (!is_memory && !parsed.contains(loss_member))
+      if (is_of_step && !parsed.contains(loss_member))
         evaluated = std::max(evaluated, step);
     }
     begin = end + 1;
@@ -119,12 +119,29 @@ step_log::step_log(const std::string &path, int64_t resumed_step, file_operation
     output_file trimmed(path, files);
     trimmed.write(kept.data(), static_cast<int64_t>(kept.size()));
     trimmed.publish();
+    has_lines_ = !kept.empty();
   }
   if (file_.open(path, /*keeps=*/resumed_step > 0) != 0)
     refuse();
   const std::string folder = std::filesystem::path(path).parent_path();
   if (resumed_step == 0 && files.sync_path(folder.empty() ? "." : folder.c_str()) != 0)
     refuse();
+  words_of_process = this;
+}
+
+// Whether nobody has said how the run ends; the caller does now.
+bool step_log::take_end() {
+  last_words *own = this;
+  return words_of_process.compare_exchange_strong(own, nullptr);
+}
+
+void step_log::put(const char *line, int length) {
+  if (!waiting_.empty()) {
+    file_.append(waiting_.data(), waiting_.size());
+    waiting_.clear();
+  }
+  file_.append(line, static_cast<size_t>(length));
+  has_lines_ = true;
 }
 
 void step_log::expect(const std::vector<named_number> &results) {
@@ -175,8 +192,19 @@ void step_log::write_memory(int64_t step, int rank, const char *phase,
                                  memory_line, step, rank, phase);
   for (const auto &[name, value] : bytes)
     line += format_text(", \"%s\": %" PRId64, name, value);
-  line += "}\n";
-  put(line.data(), static_cast<int>(line.size()));
+  put(line + "}\n");
+}
+
+void step_log::write_warning(int64_t step, const std::string &text) {
+  if (!file_.is_open())
+    return;
+  const std::string line =
+      format_text("{\"%s\": %" PRId64 ", \"%s\": ", warning_line, step, warning_text) +
+      json_text(text) + "}\n";
+  if (has_lines_)
+    put(line);
+  else
+    waiting_ += line;
 }
 
 // With what few steps have, which takes memory.
@@ -185,8 +213,7 @@ void step_log::put(const char *line, int length, const step_record &record) {
   char number[32];
   for (const group_norm &of : record.group_norms)
     whole += ", \"gradient_norm_of_" + of.group + "\": " + json_number(number, of.norm);
-  whole += record.skipped ? ", \"skipped\": true}\n" : "}\n";
-  put(whole.data(), static_cast<int>(whole.size()));
+  put(whole + (record.skipped ? ", \"skipped\": true}\n" : "}\n"));
 }
 
 void step_log::write_held_out(int64_t step, const std::vector<named_number> &results) {
@@ -203,21 +230,40 @@ void step_log::write_held_out(int64_t step, const std::vector<named_number> &res
 }
 
 void step_log::write_summary(const run_summary &summary) {
-  char line[512];
-  int length = snprintf(line, sizeof line,
-                        "{\"%s\": true, \"ended\": \"%s\", \"steps\": %" PRId64
-                        ", \"skipped_steps\": %" PRId64
-                        ", \"seconds\": %.3f, \"seconds_computing\": %.3f, \"seconds_data\": %.3f, "
-                        "\"seconds_exchanging\": %.3f, \"seconds_evaluating\": %.3f, "
-                        "\"seconds_saving\": %.3f, \"peak_resident_bytes\": %" PRId64,
-                        summary_line, summary.ended, summary.steps, summary.skipped_steps,
-                        summary.seconds, summary.computing, summary.data, summary.exchanging,
-                        summary.evaluating, summary.saving, summary.peak_resident_bytes);
+  const bool is_failure = !summary.reason.empty();
+  if (!take_end() || (is_failure && !has_lines_))
+    return;
+  std::string line = format_text(
+      "{\"%s\": true, \"ended\": \"%s\", \"exit_code\": %d, \"steps\": %" PRId64
+      ", \"skipped_steps\": %" PRId64
+      ", \"seconds\": %.3f, \"seconds_computing\": %.3f, \"seconds_data\": %.3f, "
+      "\"seconds_exchanging\": %.3f, \"seconds_evaluating\": %.3f, "
+      "\"seconds_saving\": %.3f, \"peak_resident_bytes\": %" PRId64,
+      summary_line, summary.ended, summary.exit_code, summary.steps, summary.skipped_steps,
+      summary.seconds, summary.computing, summary.data, summary.exchanging, summary.evaluating,
+      summary.saving, summary.peak_resident_bytes);
   if (summary.rate > 0)
-    length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
-                       ", \"gflops_per_rank\": %.6g", summary.rate * 1e-9);
-  length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "}\n");
-  put(line, length);
+    line += format_text(", \"gflops_per_rank\": %.6g", summary.rate * 1e-9);
+  if (is_failure)
+    line += ", \"reason\": " + json_text(summary.reason);
+  put(line + "}\n");
+}
+
+// On the stack: memory may be what the process ends of.
+void step_log::say(int code, const char *why) {
+  if (!has_lines_)
+    return;
+  constexpr size_t room = 512;
+  char line[room + 8]; // and the end
+  auto length = static_cast<size_t>(snprintf(
+      line, room, "{\"%s\": true, \"ended\": \"failed\", \"exit_code\": %d, \"reason\": \"",
+      summary_line, code));
+  for (; *why != '\0' && *why != '\n' && length < room; ++why) {
+    const bool is_plain = *why >= ' ' && *why <= '~' && *why != '"' && *why != '\\';
+    line[length++] = is_plain ? *why : '?';
+  }
+  memcpy(line + length, "\"}\n", 3);
+  file_.append(line, length + 3);
 }
 
 void step_log::write_machine(double product_rate, double share) {

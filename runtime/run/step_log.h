@@ -8,8 +8,10 @@
 #include "runtime/files/appended_file.h"
 #include "runtime/files/file_operations.h"
 #include "runtime/files/json_number.h"
+#include "runtime/process/last_words.h"
 #include "runtime/ranks/exchange_times.h"
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -39,20 +41,28 @@ struct run_summary {
   double seconds;
   int64_t peak_resident_bytes;
   double computing = 0, data = 0, exchanging = 0, evaluating = 0, saving = 0; // of the seconds
-  const char *ended = "done"; // or "preempted", "max-time", "patience"
+  const char *ended = "done"; // or "preempted", "max-time", "patience", "failed"
   double rate = 0; // floating-point operations per second and rank in the steps; 0: not known
+  int exit_code = 0;
+  std::string reason = {}; // of a failure
 };
 
 // The log at `path` and what it was kept as where it was damaged, as far as they are there.
 std::vector<std::string> files_of_log(const std::string &path);
 
-class step_log {
+// A log that has lines is that of a run, which no other may replace. So warnings wait for its first
+// line, and a start that fails before leaves the file empty. While it is open it has the last words
+// of the process: an end that has no summary has a line too.
+class step_log final : private last_words {
 public:
   // An empty path: no log. `resumed_step` above 0 keeps the lines up to that step;
   // otherwise the file begins anew. Its name is durable then. A file that has anything but lines as
   // they are written here is kept besides, under another name. Throws `failure` (exit_disk).
   step_log(const std::string &path, int64_t resumed_step,
            file_operations &files = real_file_operations());
+  ~step_log() { take_end(); }
+  step_log(const step_log &) = delete;
+  step_log &operator=(const step_log &) = delete;
 
   // What lines of evaluations will have; takes their memory.
   void expect(const std::vector<named_number> &results);
@@ -63,6 +73,8 @@ public:
                     std::span<const std::pair<const char *, int64_t>> bytes);
   // As expected. Of a step whose evaluation is made up for the line may be there.
   void write_held_out(int64_t step, const std::vector<named_number> &results);
+  void write_warning(int64_t step, const std::string &text);
+  // The end: once, and not where the last words have said it.
   void write_summary(const run_summary &summary);
   // Behind the summary: operations per second of a large matrix product, and the steps' over these.
   void write_machine(double product_rate, double share);
@@ -77,9 +89,14 @@ public:
 
 private:
   void put(const char *line, int length, const step_record &record);
-  void put(const char *line, int length) { file_.append(line, static_cast<size_t>(length)); }
+  void put(const char *line, int length);
+  void put(const std::string &line) { put(line.data(), static_cast<int>(line.size())); }
+  void say(int code, const char *why) override;
+  bool take_end();
 
   appended_file file_{"\n"};
+  std::atomic<bool> has_lines_ = false; // for the last words, of another thread
+  std::string waiting_;                 // lines, for the first one
   int64_t last_step_ = 0, last_evaluated_ = 0;
   std::string damaged_;
   std::vector<std::string> held_out_members_;

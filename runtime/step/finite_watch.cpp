@@ -1,18 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Infinities below zero alone are not a fault yet: masks have them. The first tensor that has some
-// is named besides, since a logarithm of zero looks the same.
+// Infinities below zero alone may be a mask's, and are no fault then. A model says -infinity, or
+// selects or adds it, for a mask; what a logarithm or a division makes of finite numbers is none,
+// and neither is a gradient.
 #include "runtime/step/finite_watch.h"
 
 #include "runtime/files/data_types.h"
-#include "runtime/observe/step_plan.h"
 #include "runtime/words.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
+#include <span>
+#include <string_view>
 
 namespace trainc {
+namespace {
+
+constexpr std::string_view logarithms[] = {"Log", "ReduceLogSum"},
+                           divisions[] = {"Div", "Reciprocal", "Sqrt"}, selections[] = {"Where"},
+                           exponentials[] = {"Exp", "Cosh", "Sinh"},
+                           powers[] = {"Pow", "ReduceL2"}; // whose gradients are divisions
+
+// Numbers above it have squares that f32 does not hold: operations are infinite because of them.
+constexpr double grown = 1e18;
+
+bool is_one_of(std::span<const std::string_view> all, const std::string &operation) {
+  return std::find(all.begin(), all.end(), operation) != all.end();
+}
+
+bool is_below_zero(const tensor_statistics &has) {
+  return has.nans == 0 && has.infinities == has.negative_infinities;
+}
+
+} // namespace
+
+finite_watch::finite_watch(run &run)
+    : plan_observer(run), taker_(most_elements()),
+      steps_(read_planned_steps(run.folder + "/plan", /*has_details=*/true,
+                                [](const std::string &) {})),
+      operators_(read_operators(run.folder + "/plan")) {}
 
 void finite_watch::entered(const char *name, const planned_function *function) {
   function_ = name;
@@ -28,15 +55,64 @@ void finite_watch::made(int step, const std::vector<planned_tensor> &tensors) {
     look_at(tensor, step);
 }
 
-// The computations that one step fused; nothing where the plan does not say.
-std::vector<std::string> finite_watch::nodes_of(int step) const {
-  const std::string folder = run_.folder + "/plan";
-  planned_steps plan = read_step_words(folder + "/steps.txt");
-  add_details(plan, folder);
-  const std::vector<planned_step> &steps = plan[function_];
-  return step >= 0 && static_cast<size_t>(step) < steps.size()
-             ? steps[static_cast<size_t>(step)].nodes
-             : std::vector<std::string>();
+std::string finite_watch::computation::text() const {
+  return "'" + name + "'" + (operation.empty() ? "" : " (" + operation + ")");
+}
+
+// What one step fused; nothing where the plan does not say.
+finite_watch::computations finite_watch::computed_in(int step) const {
+  computations all;
+  const auto of = steps_.find(function_);
+  if (step < 0 || of == steps_.end() || static_cast<size_t>(step) >= of->second.size())
+    return all;
+  for (const std::string &name : of->second[static_cast<size_t>(step)].nodes) {
+    const auto known = operators_.find(name.substr(length_of_prefix(name)));
+    all.push_back({name, known == operators_.end() ? "" : known->second});
+  }
+  return all;
+}
+
+// Of -infinity. What is selected beside a logarithm in the same step hides which of them made it;
+// a division may have got it from a mask, unless it is alone and none came before.
+bool finite_watch::may_be_mask(const std::string &tensor, const computations &computed) const {
+  if (is_gradient(tensor))
+    return false;
+  if (has_one_of(computed, logarithms))
+    return has_one_of(computed, selections);
+  return computed.size() != 1 || !has_one_of(computed, divisions) || !masked_.empty();
+}
+
+bool finite_watch::has_one_of(const computations &computed,
+                              std::span<const std::string_view> operators) {
+  return std::any_of(computed.begin(), computed.end(),
+                     [&](const computation &each) { return is_one_of(operators, each.operation); });
+}
+
+std::string finite_watch::text_of(const computations &computed) {
+  if (computed.empty() || (computed.size() == 1 && computed.front().operation.empty()))
+    return "";
+  std::vector<std::string> words;
+  for (const computation &each : computed)
+    words.push_back(each.text());
+  return ", where " + first_words_of(words) +
+         (words.size() == 1 ? " is computed" : " are computed");
+}
+
+std::string finite_watch::advice_on(const std::string &tensor, const computations &computed) const {
+  // What is infinite already is not so because of a division behind it.
+  const bool is_of_division = !has_grown_ && !has_one_of(computed, exponentials);
+  for (const computation &each : computed)
+    if (is_one_of(logarithms, each.operation) ||
+        (is_of_division && is_one_of(divisions, each.operation)) ||
+        (is_of_division && is_gradient(each.name) && is_one_of(powers, each.operation)))
+      return "an input of " +
+             computation{each.name.substr(length_of_prefix(each.name)), each.operation}.text() +
+             " that keeps away from 0, such as by an epsilon";
+  for (const computation &each : computed)
+    if (each.name == tensor && !each.operation.empty())
+      return "smaller numbers in " + each.text() +
+             ": a lower --learning-rate, --clip-norm 1, or data of a smaller scale";
+  return "";
 }
 
 // `step` is the one that made it; below 0: it was there before.
@@ -46,15 +122,26 @@ void finite_watch::look_at(const planned_tensor &tensor, int step) {
   const int64_t elements = tensor.elements();
   const tensor_statistics has = taker_.of(
       tensor.type, read(tensor.arena, tensor.offset, elements * bytes_of(tensor.type)), elements);
-  if (has.nans == 0 && has.infinities == has.negative_infinities) {
-    if (has.infinities > 0 && masked_.empty())
-      masked_ = tensor.name;
-    if (const double largest = std::max(has.largest, -has.least); largest > largest_) {
-      largest_ = largest;
-      of_largest_ = tensor.name;
-    }
-    return;
+  if (has.nans == 0 && has.infinities == 0)
+    return note(tensor.name, has);
+  const computations computed = computed_in(step);
+  if (!is_below_zero(has) || !may_be_mask(tensor.name, computed))
+    return find(tensor, has, computed);
+  if (masked_.empty())
+    masked_ = "'" + tensor.name + "' has -infinity before it" + text_of(computed);
+  note(tensor.name, has);
+}
+
+void finite_watch::note(const std::string &tensor, const tensor_statistics &has) {
+  has_grown_ |= has.largest > grown;
+  if (const double largest = std::max(has.largest, -has.least); largest > largest_) {
+    largest_ = largest;
+    of_largest_ = tensor;
   }
+}
+
+void finite_watch::find(const planned_tensor &tensor, const tensor_statistics &has,
+                        const computations &computed) {
   found_ = "'" + tensor.name + "'";
   if (micro_batch_ > 0)
     found_ += format_text(" of micro-batch %" PRId64, micro_batch_ + 1);
@@ -62,15 +149,15 @@ void finite_watch::look_at(const planned_tensor &tensor, int step) {
   if (has.nans > 0)
     found_ += format_text(" %" PRId64 " NaN", has.nans);
   if (has.infinities > 0)
-    found_ += format_text("%s %" PRId64 " infinite", has.nans > 0 ? " and" : "", has.infinities);
-  found_ += format_text(" of %" PRId64 " elements", elements);
-  if (const std::vector<std::string> nodes = nodes_of(step); nodes.size() > 1)
-    found_ += ", where " + first_of(nodes) + " are computed";
+    found_ += format_text("%s %" PRId64 " %s", has.nans > 0 ? " and" : "", has.infinities,
+                          is_below_zero(has) ? "-infinity" : "infinite");
+  found_ += format_text(" of %" PRId64 " elements", tensor.elements()) + text_of(computed);
   if (!of_largest_.empty())
     found_ += format_text("; the largest number before it is %.3g, in '%s'", largest_,
                           of_largest_.c_str());
   if (!masked_.empty())
-    found_ += "; '" + masked_ + "' has -infinity before, as masks do";
+    found_ += "; " + masked_ + ", as a mask may";
+  advice_ = advice_on(tensor.name, computed);
 }
 
 } // namespace trainc

@@ -10,9 +10,7 @@ namespace trainc {
 namespace {
 
 constexpr const char *update_function = "update";
-const std::string of_gradient = "gradient of ", of_update = "update of ";
-
-bool is_gradient(const std::string &name) { return name.rfind(of_gradient, 0) == 0; }
+const std::string of_update = "update of ";
 
 } // namespace
 

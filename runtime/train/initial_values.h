@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `train --initialise`: parameters from a safetensors file that somebody else may have written,
-// such as the state of PyTorch's module.
+// such as the state of PyTorch's module, or from a checkpoint.
 #pragma once
 
+#include "runtime/options/run_configuration.h"
 #include "runtime/run/run.h"
-
-#include <string>
 
 namespace trainc {
 
-// Takes what the file has of the parameters, by their ONNX names, by those of PyTorch's module or
-// by those of copies which the model's file has of them, as these hold them; says what it lacks.
-// Collective. Throws `failure` (exit_checkpoint) where it has none, one of another shape
-// or one that is not finite.
-void take_initial_values(run &run, const std::string &path);
+// Takes what the origin's file has of the parameters, under the names that its changes give
+// (checkpoint/module_weights.h). Collective. Throws `failure` (exit_checkpoint).
+void take_initial_values(run &run, const run_origin &origin);
 
 } // namespace trainc

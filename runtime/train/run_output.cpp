@@ -10,6 +10,11 @@
 
 namespace trainc {
 
+void run_output::open_log(const std::string &path, int64_t first) {
+  log.emplace(path, first);
+  run_.hear_warnings([this](const std::string &text) { log->write_warning(current_step, text); });
+}
+
 void run_output::look_at_files(const std::string &folder) {
   if (!syncs_folders() && !is_sync_said_) {
     is_sync_said_ = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run says while it trains: its progress for people, its log for programs, and warnings,
-// which have lines of their own.
+// What a run says while it trains: its progress for people, its log for programs, and warnings for
+// both, which have lines of their own.
 #pragma once
 
 #include "runtime/run/progress.h"
@@ -19,9 +19,15 @@ namespace trainc {
 class run_output {
 public:
   // Steps first + 1 to last will follow.
-  run_output(const run &run, int64_t first, int64_t last)
+  run_output(run &run, int64_t first, int64_t last)
       : shown(run.options.no_progress || !run.is_first(), first, last, run.options.display_every),
-        run_(run) {}
+        current_step(first), run_(run) {}
+  ~run_output() { run_.hear_warnings(nullptr); }
+  run_output(const run_output &) = delete;
+  run_output &operator=(const run_output &) = delete;
+
+  // The log at `path` (step_log), with all warnings of the run.
+  void open_log(const std::string &path, int64_t first);
 
   // From the first rank alone.
   void warn(const std::string &text) {
@@ -31,7 +37,8 @@ public:
 
   // From this rank, where another has no part in what the text is about.
   void warn_of_rank(const std::string &text) {
-    shown.finish();
+    if (run_.is_first())
+      return warn(text);
     fprintf(stderr, "warning: %s\n", text.c_str());
   }
 
@@ -44,10 +51,11 @@ public:
 
   progress shown;
   std::optional<step_log> log; // once the run has begun
+  int64_t current_step;        // or the last one
   run_events events;
 
 private:
-  const run &run_;
+  run &run_;
   bool is_sync_said_ = false, is_loss_said_ = false;
 };
 

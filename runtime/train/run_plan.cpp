@@ -18,6 +18,13 @@ namespace {
 
 constexpr int most_starts_at_once = 1000; // of runs that take the next number
 
+std::vector<std::string> of_first_rank(communicator &ranks, const std::vector<std::string> &own) {
+  std::vector<std::string> all(std::stoul(ranks.broadcast(std::to_string(own.size()))));
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = ranks.broadcast(i < own.size() ? own[i] : "");
+  return all;
+}
+
 // Finds what a plan says, part by part.
 class planner {
 public:
@@ -89,7 +96,8 @@ void planner::find_extent() {
       check_folder_of_run(events_of(plan_.choice.folder));
     if (!goes_on)
       check_given_up(plan_.choice.folder, input_files_of(run_.prog, options_));
-    plan_.origin.parameters = whole_path(options_.initialise);
+    plan_.origin.parameters = path_of_weights(whole_path(options_.initialise));
+    plan_.origin.renames = options_.rename;
     if (plan_.choice.checkpoint.empty())
       return hold_to({});
     std::string where = checkpoints_of(plan_.choice.folder);
@@ -114,6 +122,7 @@ void planner::find_extent() {
   path = run_.ranks.broadcast(path);
   plan_.origin.checkpoint = run_.ranks.broadcast(plan_.origin.checkpoint);
   plan_.origin.parameters = run_.ranks.broadcast(plan_.origin.parameters);
+  plan_.origin.renames = of_first_rank(run_.ranks, plan_.origin.renames);
   if (path.empty() && plan_.origin.checkpoint.empty())
     return;
   plan_.has_own_checkpoint = plan_.choice.goes_on() && !path.empty();
@@ -189,6 +198,12 @@ void planner::hold_to(const run_origin &before) {
                               "checkpoint yet, --overwrite without --resume to begin with this one",
                               file.c_str(), before.file().c_str(), before.content->bytes,
                               plan_.origin.content->bytes));
+  if (before.content && before.renames != plan_.origin.renames)
+    throw failure(exit_checkpoint,
+                  file + ": is not what the run began with: its --rename was " +
+                      (before.renames.empty() ? "not given" : joined(before.renames)) +
+                      "\n  try: the same; or, as the run has no checkpoint yet, --overwrite "
+                      "without --resume to begin with this one");
 }
 
 // Given again to a run that has a checkpoint, --initialise is not read any more.
@@ -199,7 +214,7 @@ void planner::warn_of_other_parameters(const run_origin &before) const {
   const bool is_there = access(now.c_str(), R_OK) == 0;
   const bool is_other = before.content && is_there ? content_of_weights(now) != before.content
                                                    : now != before.parameters;
-  if (is_other)
+  if (is_other || before.renames != plan_.origin.renames)
     run_.warn(now + ": is not what the run began with, and is not read: the run goes on from its "
                     "checkpoint\n  try: another --run DIR to begin with it");
 }
@@ -322,16 +337,20 @@ void planner::find_loss_scale() {
 void planner::settle_last_step() {
   int64_t per_step = plan_.layout.batches();
   run_.ranks.together([&] {
-    int64_t per_epoch = sources_.data->batches(data_part::training);
+    const loader &data = *sources_.data;
+    const int64_t per_epoch = data.batches(data_part::training);
+    const bool pads = options_.rest == leftovers::pad;
     if (per_epoch < per_step)
-      throw failure(exit_data,
-                    format_text("the training data has %" PRId64 " batches of %" PRId64
-                                " samples, but one step takes %" PRId64 " (%d ranks x %" PRId64
-                                " micro-batches)\n  try: more data, or "
-                                "fewer ranks or micro-batches",
-                                per_epoch, sources_.data->samples_per_batch(), per_step,
-                                run_.ranks.size(), plan_.layout.micro_batches));
-    plan_.last = last_step_of(options_, plan_, *sources_.data);
+      throw failure(exit_data, "the training data has " +
+                                   counted(data.samples(data_part::training), "sample") + " in " +
+                                   counted(per_epoch, "batch") +
+                                   format_text(" of %" PRId64 ", but one step takes %" PRId64
+                                               " (%d ranks x %" PRId64 " micro-batches)",
+                                               data.samples_per_batch(), per_step,
+                                               run_.ranks.size(), plan_.layout.micro_batches) +
+                                   (pads ? "; --leftovers pad fills up a batch, not a step" : "") +
+                                   "\n  try: more data, or fewer ranks or micro-batches");
+    plan_.last = last_step_of(options_, plan_, data);
     if (evaluates(options_))
       plan_.held_out_batches = sources_.validation ? sources_.validation->batches(data_part::all)
                                                    : sources_.data->batches(data_part::held_out);

@@ -40,6 +40,7 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
     std::string found;
     if (!is_spike)
       found = run_.ranks.broadcast(not_finite_data(batch, gradient.batches_per_step()));
+    advice_ = found.empty() ? "" : "data without NaN and infinities";
     if (!is_spike && found.empty())
       found = not_finite_tensor(step, batch, gradient);
     output_.warn(text + ": the step is skipped" + (found.empty() ? "" : "; " + found));
@@ -50,8 +51,9 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
     text += format_text("; %" PRId64 " steps in a row were skipped", in_a_row_);
   if (saves)
     text += "; checkpoints of earlier steps are as they were";
-  text += all_ == step ? "\n  try: data without NaN, and with labels that count"
-                       : "\n  try: a lower --learning-rate, or --clip-norm 1";
+  text += "\n  try: " + (!advice_.empty() ? advice_
+                         : all_ == step   ? "data with labels that count, and of a smaller scale"
+                                          : "a lower --learning-rate, or --clip-norm 1");
   if (scale > 0)
     text += "; or trainc --precision bf16, which has the range of f32";
   throw failure(exit_diverged, run_.is_first() ? text : "", /*everywhere=*/true);
@@ -77,9 +79,11 @@ std::string skipped_steps::not_finite_tensor(int64_t step, int64_t batch, gradie
     request(static_cast<signal_request>(requests));
   const std::string own = watch ? watch->found() : "";
   for (int rank = 0; rank < run_.ranks.size(); ++rank)
-    if (const std::string found = run_.ranks.broadcast(own, rank); !found.empty())
+    if (const std::string found = run_.ranks.broadcast(own, rank); !found.empty()) {
+      advice_ = run_.ranks.broadcast(watch ? watch->advice() : "", rank);
       return "the first tensor that is not finite" +
              (run_.ranks.size() > 1 ? " on rank " + std::to_string(rank) : "") + ": " + found;
+    }
   return "";
 }
 

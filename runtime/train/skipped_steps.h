@@ -51,6 +51,7 @@ private:
   int64_t not_of_scale_ = 0; // those in a row for which no lower scale would have done
   uint64_t seed_;
   bool was_data_looked_at_ = false, were_tensors_looked_at_ = false;
+  std::string advice_; // that follows from what was found
 };
 
 } // namespace trainc

@@ -16,6 +16,8 @@ namespace {
 // Of shorter runs the machine is not measured: its first steps are most of them.
 constexpr double measured_from_seconds = 2;
 
+constexpr const char *ended_by_failure = "failed";
+
 run_summary times_of(const run &run, const run_end &end) {
   auto spent = [&](activity what) { return run.watch.seconds_of(what); };
   run_summary summary = {end.steps,
@@ -63,6 +65,13 @@ int summarize(run &run, const run_plan &plan, run_output &output, const run_end 
     summary.ended = is_signalled ? "preempted" : "max-time";
   else if (!is_whole)
     summary.ended = "patience";
+  if (end.skipped > 0 && end.skipped == plan.first + end.steps && !plan.is_dry) {
+    code = exit_diverged;
+    summary.ended = ended_by_failure;
+    summary.reason = "every step of the run was skipped: nothing was trained";
+    run.warn(summary.reason);
+  }
+  summary.exit_code = code;
   output.log->write_summary(summary);
   if (is_stopped)
     printf("stopped by %s at step %" PRId64 " of %" PRId64 "; %s\n",
@@ -82,10 +91,6 @@ int summarize(run &run, const run_plan &plan, run_output &output, const run_end 
            counted(end.skipped, "step").c_str());
   if (end.loss_scale > 0)
     printf("scale of the loss: %g\n", end.loss_scale);
-  if (end.skipped > 0 && end.skipped == plan.first + end.steps && !plan.is_dry) {
-    run.warn("every step of the run was skipped: nothing was trained");
-    code = exit_diverged;
-  }
   printf("peak resident memory: %s\n", byte_text(summary.peak_resident_bytes).c_str());
   if (plan.is_dry)
     printf("a dry run: nothing is kept of it\n");
@@ -96,6 +101,17 @@ int summarize(run &run, const run_plan &plan, run_output &output, const run_end 
     code = exit_disk;
   }
   return code;
+}
+
+void log_failure(const run &run, run_output &output, const run_end &end, const failure &error) {
+  if (!run.is_first() || !output.log)
+    return;
+  run_summary summary = times_of(run, end);
+  summary.ended = ended_by_failure;
+  summary.exit_code = error.code;
+  summary.reason = error.message.empty() ? "another rank has said why"
+                                         : error.message.substr(0, error.message.find('\n'));
+  output.log->write_summary(summary);
 }
 
 } // namespace trainc

@@ -26,4 +26,7 @@ struct run_end {
 // Prints and logs it, of the first rank. Returns the exit code of every rank.
 int summarize(run &run, const run_plan &plan, run_output &output, const run_end &end);
 
+// Logs an end by `error`, of the first rank.
+void log_failure(const run &run, run_output &output, const run_end &end, const failure &error);
+
 } // namespace trainc

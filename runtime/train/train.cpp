@@ -23,9 +23,11 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <unistd.h>
 
 namespace trainc {
 namespace {
@@ -35,6 +37,15 @@ constexpr int end_requests = stop_request | time_request; // of signal_request
 bool has_passed(const period &every, double since_seconds) {
   return every.of == period::minutes && every.count > 0 &&
          seconds_now() - since_seconds >= every.count * 60;
+}
+
+run_start start_of(const run &run) {
+  const time_t now = time(nullptr);
+  tm parts = {};
+  char date[32] = {}, host[256] = {};
+  strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+  gethostname(host, sizeof host - 1);
+  return {date, host, run.target.description(), run.options.words};
 }
 
 class trainer {
@@ -48,6 +59,7 @@ private:
   void allocate();
   void load_parameters();
   void begin();
+  void train_to_the_end();
   void take_steps();
   int take_step(int64_t step);
   void note_step(int64_t step, const step_result &result, double began_seconds);
@@ -58,6 +70,7 @@ private:
   bool show(int64_t step, const std::function<int(int64_t)> &work, bool is_saved);
   template <typename Work> int or_save(int64_t done, Work work);
   run_position position_at(int64_t step) const;
+  run_end end();
   void save(int64_t step) { saves_.save(position_at(step), is_last(step)); }
   void save_evaluation(int64_t step);
 
@@ -92,7 +105,7 @@ private:
   int64_t last_step_;                                         // that was taken
   int64_t steps_taken_ = 0;                                   // since the start
   int end_request_ = no_request;                              // before the last step of the run
-  double start_seconds_ = 0;                                  // by the clock
+  double start_seconds_ = seconds_now();                      // by the clock
   double data_ = 0, exchanging_ = 0;                          // seconds, of evaluations and samples
   const std::function<int(int64_t)> evaluate_, write_sample_; // made once: no step allocates
 };
@@ -140,7 +153,7 @@ void trainer::load_parameters() {
         [&] { load_tensors(plan_.resumed, state_tensors(run_.prog, run_.places()), run_.target); });
   run_.load_initial_parameters();
   if (!plan_.origin.parameters.empty())
-    take_initial_values(run_, plan_.origin.parameters);
+    take_initial_values(run_, plan_.origin);
 }
 
 // Changes what the run keeps, once nothing stands against the new work. What the run is from now on
@@ -163,7 +176,7 @@ void trainer::begin() {
       sources_.folder->begin_samples(plan_.first, /*writes=*/text_.has_value());
     if (changes && text_)
       text_->open(folder);
-    output_.log.emplace(changes ? log_of(folder) : "", plan_.first);
+    output_.open_log(changes ? log_of(folder) : "", plan_.first);
     output_.log->expect(held_out_->results());
     warn_of_log(run_, plan_, *output_.log);
     if (changes)
@@ -171,7 +184,7 @@ void trainer::begin() {
           run_.prog, run_.table, options_,
           {plan_.layout, sources_.data->identities(),
            sources_.validation ? sources_.validation->identities() : std::vector<data_identity>(),
-           plan_.order.number, plan_.order.seed, plan_.origin});
+           plan_.order.number, plan_.order.seed, plan_.origin, start_of(run_)});
     if (changes)
       output_.events.begin(run_, plan_, held_out_->results(), gradient_->batches_per_step());
   });
@@ -182,7 +195,17 @@ void trainer::begin() {
 }
 
 int trainer::operator()() {
-  begin();
+  try {
+    begin();
+    train_to_the_end();
+    return summarize(run_, plan_, output_, end());
+  } catch (const std::exception &error) {
+    log_failure(run_, output_, end(), as_failure(error));
+    throw;
+  }
+}
+
+void trainer::train_to_the_end() {
   try {
     take_steps();
   } catch (const failure &error) {
@@ -194,11 +217,21 @@ int trainer::operator()() {
   output_.shown.finish();
   watches_->finish(last_step_);
   folder_.look_at_the_end();
+}
+
+run_end trainer::end() {
   run_.watch.now(activity::computing); // what went before counts
-  return summarize(run_, plan_, output_,
-                   {steps_taken_, last_step_, skipped_.all(), gradient_->batches_per_step(),
-                    end_request_, saves_.saves(), held_out_->best(), seconds_now() - start_seconds_,
-                    feed_->seconds_of_data() - data_, exchanging_, skipped_.scale().factor});
+  return {steps_taken_,
+          last_step_,
+          skipped_.all(),
+          gradient_->batches_per_step(),
+          end_request_,
+          saves_.saves(),
+          held_out_->best(),
+          seconds_now() - start_seconds_,
+          feed_->seconds_of_data() - data_,
+          exchanging_,
+          skipped_.scale().factor};
 }
 
 void trainer::take_steps() {
@@ -238,6 +271,7 @@ void trainer::take_steps() {
 
 int trainer::take_step(int64_t step) {
   const double began_seconds = seconds_now();
+  output_.current_step = step;
   run_.watch.begin_step(step);
   const int64_t updates = step - skipped_.all(); // a skipped step is none
   scalars_.set(step, updates, gradient_->batches_per_step(), skipped_.loss_limit(),
@@ -416,9 +450,9 @@ struct training {
 
   int operator()(run &run) {
     plan = plan_run(run, sources);
+    check_run_data(run, plan, sources);
     if (plan.is_at_last_step())
       return nothing_to_do(run, plan, "");
-    check_run_data(run, plan, sources);
     if (!plan.resumed.path.empty() && is_stale(run.options, plan.best))
       return nothing_to_do(run, plan, text_of_patience(run.options, plan.best));
     plan.run_last = plan.last;

@@ -253,15 +253,17 @@ private:
       (void)report.error(ExitCode::usage, Subject::ofOption("--dim"),
                          "'" + name + "' is " + Twine(dimension.dim_value()) +
                              " in the model, not " + Twine(bound->second));
-    return checked(name, bound->second);
+    const bool countsSamples = batchAxisOf(value) == static_cast<int64_t>(axis);
+    return checked(name, bound->second, /*least=*/countsSamples ? 1 : 0);
   }
 
-  int64_t checked(const std::string &name, int64_t size) {
-    if (size > 0 && size <= kLargestSize)
+  int64_t checked(const std::string &name, int64_t size, int64_t least) {
+    if (size >= least && size <= kLargestSize)
       return size;
     (void)report.error(ExitCode::usage, Subject::ofOption("--dim"),
-                       "size " + Twine(size) + " of '" + name + "' is not between 1 and " +
-                           Twine(kLargestSize));
+                       "size " + Twine(size) + " of '" + name + "' is not between " + Twine(least) +
+                           " and " + Twine(kLargestSize),
+                       least == 0 ? "" : "--dim " + forShell(name + "=8"));
     return 1;
   }
 

@@ -11,7 +11,7 @@ namespace trainc::reader {
 struct ModelInput {
   std::string name;
   int32_t dataType = 0;
-  llvm::SmallVector<int64_t> shape; // as in the file
+  llvm::SmallVector<int64_t> shape; // as in the file; with a 0, no input of the program
   int64_t batchAxis = 0;            // which counts samples
   int64_t batchInFile = 0;          // its size in the file, where --batch gives it another one
 };

@@ -164,6 +164,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> begin(llvm::ArrayRef<const Decision *> parameters,
                                           const Decisions &decisions,
                                           llvm::ArrayRef<ModelInput> inputs);
+  void addEmpty(const ModelInput &input);
   void addArguments(llvm::ArrayRef<const Decision *> parameters, llvm::ArrayRef<ModelInput> inputs);
   void addConstants(const Decisions &decisions);
   void addTied(const Decisions &decisions);

@@ -83,6 +83,14 @@ static SmallVector<int64_t> moveAxis(int64_t rank, int64_t from, int64_t to) {
   return order;
 }
 
+// An input without elements, such as a decoder's past of length 0, is known.
+void Importer::addEmpty(const ModelInput &input) {
+  ImportedValue &value = values[input.name];
+  value.constant =
+      nn::Tensor(RankedTensorType::get(input.shape, nn::onnxElementType(&context, input.dataType)));
+  value.followsBatch = input.batchInFile != 0;
+}
+
 void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<ModelInput> inputs) {
   Block &body = function.front();
   auto add = [&](train::RoleAttrInterface role, ArrayRef<int64_t> shape, int32_t dataType) {
@@ -109,6 +117,10 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
         parameter->tensor->shape, parameter->tensor->dataType);
   }
   for (const ModelInput &input : inputs) {
+    if (is_contained(input.shape, 0)) {
+      addEmpty(input);
+      continue;
+    }
     SmallVector<int64_t> shape = input.shape;
     if (input.batchAxis > 0)
       std::rotate(shape.begin(), shape.begin() + input.batchAxis,
@@ -122,8 +134,7 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
     batch->add(values[input.name].tensor);
   }
   for (const ModelInput &input : inputs)
-    if (input.batchAxis > 0) {
-      Value &value = values[input.name].tensor;
+    if (Value &value = values[input.name].tensor; value && input.batchAxis > 0) {
       nn::Builder at(builder, value.getLoc());
       value = at.transpose(value,
                            moveAxis(static_cast<int64_t>(input.shape.size()), 0, input.batchAxis));

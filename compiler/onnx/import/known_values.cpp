@@ -66,6 +66,15 @@ static std::string listed(StringRef kind, ArrayRef<StringRef> names) {
   return text + quotedList(shown) + (names.size() > kNamed ? " and others" : "");
 }
 
+// Exporters write an EmbeddingBag as a loop over its bags, which begin where an input says.
+static std::string adviceOnOffsets(Value input) {
+  const bool mayBeOffsets = input && nn::tensorType(input).getRank() == 1 &&
+                            isIndexElement(nn::tensorType(input).getElementType());
+  return mayBeOffsets ? "; instead of an EmbeddingBag with offsets, nn.Embedding and a mean or sum "
+                        "over the axis of a bag"
+                      : "";
+}
+
 Unknown Importer::whyUnknown(StringRef name) {
   const Causes &found = causesOf(name);
   if (!found.inputs.empty()) {
@@ -73,9 +82,11 @@ Unknown Importer::whyUnknown(StringRef name) {
     ImportedValue *value = find(first);
     bool isData = value && value->tensor && // rather than a flag, a size or a rate
                   nn::tensorType(value->tensor).getNumElements() > kLargestSetting;
+    const std::string advice = isData
+                                   ? "an export in which it does not"
+                                   : "--constant " + first.str() + "=VALUE, which fixes the input";
     return {"depends on the values of " + listed("input", found.inputs),
-            isData ? "an export in which it does not"
-                   : "--constant " + first.str() + "=VALUE, which fixes the input"};
+            advice + adviceOnOffsets(value ? value->tensor : Value())};
   }
   if (!found.parameters.empty())
     return {"depends on " + listed("parameter", found.parameters) + ", which training changes",

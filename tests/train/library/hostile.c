@@ -112,6 +112,8 @@ static void options(void) {
       {"is missing", sizeof all, 0, 0, "/no/such/folder", NULL, 0},
       {"64 bytes", sizeof all, 0, 0, NULL, (void *)(before + 1), 1 << 15},
       {"no room", sizeof all, 0, 0, NULL, aligned_alloc(64, 4096), 4096},
+      {"size", 1, 0, 0, NULL, NULL, 0},
+      {"size", sizeof all - 1, 0, 0, NULL, NULL, 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     all.size = cases[i].size;

@@ -2,8 +2,9 @@
 //
 // Attention and its gradient against plain loops in f64: tiles that are full and not, strides,
 // masks, dropout, rows that see no key, single queries and keys, odd sizes; the same bits for any
-// number of threads.
+// number of threads. Against loops seven of the cases for each type, LONG=1: all.
 #include "tests/unit/kernels/plain_attention.h"
+#include "tests/unit/sample.h"
 
 #include <cstring>
 #include <omp.h>
@@ -83,7 +84,9 @@ const attention_case attention_cases[] = {
 };
 
 template <typename T> void check_attention(double relative) {
-  for (const attention_case &c : attention_cases) {
+  for (const size_t i : sample_of(7, std::size(attention_cases))) {
+    SCOPED_TRACE(i);
+    const attention_case &c = attention_cases[i];
     const attention_problem<T> problem(c);
     expect_close(on_cpu(problem, 1), plain_attention(problem), relative, 1, c.has_bias);
   }

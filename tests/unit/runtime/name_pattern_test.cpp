@@ -43,5 +43,29 @@ TEST(name_pattern, TakesNoNameThatIsTooLong) {
   EXPECT_FALSE(pattern->matches(std::string(name_pattern::longest_name + 1, 'a')));
 }
 
+TEST(name_change, TakesThePlaceOfWhatIsFoundFirst) {
+  std::string why;
+  const auto changed = [&](const std::string &words, const std::string &name) {
+    const auto change = name_change::parse(words, why);
+    return change ? change->pattern.replaced(name, change->text) : "";
+  };
+  EXPECT_EQ(changed("a=b", "xaya"), "xbya");
+  EXPECT_EQ(changed("a=b", "none"), "none");
+  EXPECT_EQ(changed("query\\.(\\w+)=query.base.\\1", "h.0.query.weight"), "h.0.query.base.weight");
+  EXPECT_EQ(changed("^bert=model.&", "bert.x"), "model.bert.x");
+  EXPECT_EQ(changed("^bert\\.=", "bert.x"), "x");
+  EXPECT_EQ(changed("a(?=b)=c", "aab"), "acb"); // the last equals sign
+  const std::string endless(name_pattern::longest_name + 1, 'a');
+  EXPECT_EQ(changed("a=b", endless), endless);
+}
+
+TEST(name_change, SaysWhatIsWrong) {
+  for (const char *words : {"", "a", "=a", "(=a"}) {
+    std::string why;
+    EXPECT_FALSE(name_change::parse(words, why)) << words;
+    EXPECT_FALSE(why.empty()) << words;
+  }
+}
+
 } // namespace
 } // namespace trainc

@@ -9,6 +9,7 @@
 #include "runtime/options/option_table.h"
 #include "runtime/process/cpu_check.h"
 #include "runtime/process/host_memory.h"
+#include "runtime/process/last_words.h"
 #include "runtime/random.h"
 #include "runtime/run/step_log.h"
 #include "tests/unit/scratch_folder.h"
@@ -145,6 +146,14 @@ TEST(FlatSum, AddsInTheGivenOrder) {
     EXPECT_EQ(memcmp(array.data() + 100, expected.data() + 100, 400), 0);
 }
 
+std::vector<nlohmann::json> lines_of(const std::string &path) {
+  std::istringstream text(read_bytes(path));
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(text, line);)
+    lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
 TEST(Log, LinesAreJsonAndTrimmedOnResume) {
   scratch_folder folder;
   std::string path = folder / "run.jsonl";
@@ -164,10 +173,7 @@ TEST(Log, LinesAreJsonAndTrimmedOnResume) {
     step_log log(path, 3);
     log.write({4, 0.25, 1, 1, 1, 1, 0});
   }
-  std::istringstream text(read_bytes(path));
-  std::vector<nlohmann::json> lines;
-  for (std::string line; std::getline(text, line);)
-    lines.push_back(nlohmann::json::parse(line));
+  const std::vector<nlohmann::json> lines = lines_of(path);
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0]["loss"].get<double>(), 0.1);
   EXPECT_EQ(lines[0]["gradient_norm"].get<double>(), 1e-300);
@@ -176,6 +182,72 @@ TEST(Log, LinesAreJsonAndTrimmedOnResume) {
   EXPECT_EQ(lines[3]["step"].get<int>(), 4);
   EXPECT_EQ(lines[3]["loss"].get<double>(), 0.25);
   EXPECT_THROW(step_log(folder / "no/such/folder.jsonl", 0), failure);
+}
+
+TEST(Log, WarningsAreOfStepsAndWaitForTheFirstLine) {
+  scratch_folder folder;
+  const std::string path = folder / "run.jsonl", text = "a \"name\"\n  try: caf\xe9";
+  {
+    step_log log(path, 0);
+    log.write_warning(0, text);
+    EXPECT_EQ(read_bytes(path), "");
+    for (int64_t step = 1; step <= 4; ++step) {
+      log.write({step, 0.1, 1, 3e-4, 12.5, 80, 640});
+      log.write_warning(step, "of a step");
+    }
+    log.write_warning(9, "of a later one");
+  }
+  std::vector<nlohmann::json> lines = lines_of(path);
+  ASSERT_EQ(lines.size(), 10u);
+  EXPECT_EQ(lines[0]["warning"].get<int>(), 0);
+  EXPECT_EQ(lines[0]["text"].get<std::string>().rfind("a \"name\"\n  try: caf", 0), 0u);
+  step_log log(path, 3);
+  EXPECT_EQ(log.damaged(), "");
+  EXPECT_EQ(log.last_step(), 3);
+  lines = lines_of(path);
+  ASSERT_EQ(lines.size(), 7u);
+  EXPECT_EQ(lines.back()["warning"].get<int>(), 3);
+  log.expect({{"loss", 0}});
+  log.write_held_out(2, {{"loss", 1}}); // no warning is an evaluation's line
+  EXPECT_EQ(lines_of(path).size(), 8u);
+}
+
+TEST(Log, AFailureIsTheEndOnce) {
+  scratch_folder folder;
+  const std::string path = folder / "run.jsonl";
+  run_summary summary = {0, 0, 1.5, 1000};
+  summary.ended = "failed";
+  summary.exit_code = 3;
+  summary.reason = "a \"reason\"";
+  {
+    step_log log(path, 0); // without a step there is no run
+    log.write_summary(summary);
+    say_last_words(8, "late");
+  }
+  EXPECT_EQ(read_bytes(path), "");
+  {
+    step_log log(path, 0);
+    log.write({1, 0.1, 1, 3e-4, 12.5, 80, 640});
+    log.write_summary(summary);
+    say_last_words(8, "late");
+  }
+  std::vector<nlohmann::json> lines = lines_of(path);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1]["ended"].get<std::string>(), "failed");
+  EXPECT_EQ(lines[1]["exit_code"].get<int>(), 3);
+  EXPECT_EQ(lines[1]["reason"].get<std::string>(), "a \"reason\"");
+  {
+    step_log log(path, 1);
+    say_last_words(8,
+                   ("rank 1 \"has\" died" + std::string(2000, '.') + "\n  try: nothing").c_str());
+    log.write_summary(summary);
+  }
+  lines = lines_of(path);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1]["exit_code"].get<int>(), 8);
+  EXPECT_EQ(lines[1]["reason"].get<std::string>().rfind("rank 1 ?has? died...", 0), 0u);
+  say_last_words(8, "after the log"); // which nobody hears
+  EXPECT_EQ(lines_of(path).size(), 2u);
 }
 
 TEST(Log, WhateverIsWrittenIsReadAgain) {
@@ -198,6 +270,7 @@ TEST(Log, WhateverIsWrittenIsReadAgain) {
     run_summary summary = {10, 10, 1.5, 1000};
     summary.ended = "preempted";
     summary.rate = 1e11;
+    log.write_warning(resumed + 10, "a warning");
     log.write_summary(summary);
     log.write_machine(1e11, 0.5);
     EXPECT_EQ(log.error(), 0);
