@@ -54,7 +54,9 @@ fi
 gpu_trainer() {
   local folder=$1 to=$2
   shift 2
-  if [ -n "$is_emulated" ]; then
+  if [ -n "$is_emulated" ] && [ "$1" = compile ]; then
+    compile_cuda "${@:2}"
+  elif [ -n "$is_emulated" ]; then
     "$@" --target cuda --source-only
     build_cuda "$folder"
   else

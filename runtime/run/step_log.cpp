@@ -233,20 +233,25 @@ void step_log::write_summary(const run_summary &summary) {
   const bool is_failure = !summary.reason.empty();
   if (!take_end() || (is_failure && !has_lines_))
     return;
-  std::string line = format_text(
-      "{\"%s\": true, \"ended\": \"%s\", \"exit_code\": %d, \"steps\": %" PRId64
-      ", \"skipped_steps\": %" PRId64
-      ", \"seconds\": %.3f, \"seconds_computing\": %.3f, \"seconds_data\": %.3f, "
-      "\"seconds_exchanging\": %.3f, \"seconds_evaluating\": %.3f, "
-      "\"seconds_saving\": %.3f, \"peak_resident_bytes\": %" PRId64,
-      summary_line, summary.ended, summary.exit_code, summary.steps, summary.skipped_steps,
-      summary.seconds, summary.computing, summary.data, summary.exchanging, summary.evaluating,
-      summary.saving, summary.peak_resident_bytes);
+  char line[640]; // on the stack but for a reason: the steps' end allocates nothing
+  int length =
+      snprintf(line, sizeof line,
+               "{\"%s\": true, \"ended\": \"%s\", \"exit_code\": %d, \"steps\": %" PRId64
+               ", \"skipped_steps\": %" PRId64
+               ", \"seconds\": %.3f, \"seconds_computing\": %.3f, \"seconds_data\": %.3f, "
+               "\"seconds_exchanging\": %.3f, \"seconds_evaluating\": %.3f, "
+               "\"seconds_saving\": %.3f, \"peak_resident_bytes\": %" PRId64,
+               summary_line, summary.ended, summary.exit_code, summary.steps, summary.skipped_steps,
+               summary.seconds, summary.computing, summary.data, summary.exchanging,
+               summary.evaluating, summary.saving, summary.peak_resident_bytes);
   if (summary.rate > 0)
-    line += format_text(", \"gflops_per_rank\": %.6g", summary.rate * 1e-9);
+    length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
+                       ", \"gflops_per_rank\": %.6g", summary.rate * 1e-9);
   if (is_failure)
-    line += ", \"reason\": " + json_text(summary.reason);
-  put(line + "}\n");
+    return put(std::string(line, static_cast<size_t>(length)) +
+               ", \"reason\": " + json_text(summary.reason) + "}\n");
+  length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "}\n");
+  put(line, length);
 }
 
 // On the stack: memory may be what the process ends of.
@@ -262,8 +267,8 @@ void step_log::say(int code, const char *why) {
     const bool is_plain = *why >= ' ' && *why <= '~' && *why != '"' && *why != '\\';
     line[length++] = is_plain ? *why : '?';
   }
-  memcpy(line + length, "\"}\n", 3);
-  file_.append(line, length + 3);
+  strcpy(line + length, "\"}\n");
+  file_.append(line, strlen(line));
 }
 
 void step_log::write_machine(double product_rate, double share) {

@@ -197,24 +197,6 @@ kept_once() {
   cp -a "$made/out" "$folder"
 }
 
-# keep_objects: what trainc compiles once more from here on, the same text by the same command, is a copy, as where there is
-# ccache. Not with LONG=1, nor while KEEP_NOTHING is set.
-keep_objects() {
-  [ -z "${LONG:-}" ] || return 0
-  [ -n "${CCACHE_DISABLE:-}" ] || ! command -v ccache >/dev/null || return 0
-  mkdir -p keeping/objects
-  cat >keeping/g++ <<END
-#!/bin/bash
-compile() { $(command -v g++) "\$@"; }
-[[ -z "\${KEEP_NOTHING:-}" && "\${*: -4:1} \${*: -2:1}" = '-c -o' ]] || { compile "\$@"; exit; }
-key=\$({ printf '%s\n' "\${@:1:\$#-1}" && find . -name '*.h' ! -path './runtime/*' | sort | xargs -d '\n' cat "\${@: -3:1}"; } | sha256sum)
-kept=$PWD/keeping/objects/\${key:0:16}
-[ -e "\$kept" ] || { compile "\$@" && cp "\${@: -1}" "\$kept.\$\$" && mv "\$kept.\$\$" "\$kept"; } && cp "\$kept" "\${@: -1}"
-END
-  chmod +x keeping/g++
-  PATH=$PWD/keeping:$PATH
-}
-
 # train FOLDER STEPS [options]: trains on the fixture's batches, in order.
 train() {
   local folder=$1 steps=$2
