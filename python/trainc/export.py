@@ -75,6 +75,8 @@ def export_without_values(module, args, path, *, kwargs=None, without_dropout=No
         for node in dropouts:
             node.op_type = "Identity"
             node.resize_inputs(1)
+            node.resize_outputs(1)
+            node.attributes.clear()
         onnx_ir.save(program.model, without_dropout)
     return len(program.model.graph.outputs[0].shape or ()), bool(dropouts)
 

@@ -41,7 +41,6 @@ bool is_named(std::string_view metric, std::string_view result) {
 
 bool is_of_evaluation(const std::string &metric) { return metric.rfind(of_evaluation, 0) == 0; }
 
-// What else programs tell of outputs are errors.
 double metric_of(const std::string &metric, double loss, std::span<const named_number> evaluated) {
   if (metric == "loss")
     return loss;

@@ -30,6 +30,7 @@ struct named_number {
 // A metric is what checkpoints and evaluations are compared by: "none", "loss" (of the step), or
 // "held-out-" and a result of the evaluation, with dashes: "held-out-top-5-accuracy".
 bool is_of_evaluation(const std::string &metric);
+// What else programs tell of outputs are errors.
 inline bool more_is_better(std::string_view metric) { return metric.ends_with("accuracy"); }
 
 // So that less is better: an accuracy has the other sign. NaN where there is none. Allocates

@@ -201,7 +201,7 @@ private:
   sample window_of(token_stream &stream, data_part part, int64_t index);
   void choose(data_part part, int64_t batch);
   void settle_pictures();
-  void check_labels_of_pictures(const tensor_place &pictures) const;
+  void check_beside_pictures() const;
   void augment(int64_t batch, const input_target &target);
   void load_rows(const source &from, const input_target &target);
   void load_windows(const input_target &target);

@@ -89,19 +89,18 @@ void loader::settle_pictures() {
                                        "fewer for crop and erase",
                                        place.name, static_cast<long long>(place.shape[2]),
                                        static_cast<long long>(place.shape[3])));
-  check_labels_of_pictures(place);
+  check_beside_pictures();
   picture_.resize(static_cast<size_t>(byte_count(place) / batch_));
 }
 
-// Labels of pixels would have to be changed alike.
-void loader::check_labels_of_pictures(const tensor_place &pictures) const {
+// Labels of pixels, masks and weights of any resolution would have to be changed alike.
+void loader::check_beside_pictures() const {
   for (const source &from : sources_) {
-    const tensor_place &labels = from.input->tensor;
-    if (is_label(*from.input) && labels.rank >= 3 &&
-        std::equal(pictures.shape + 2, pictures.shape + 4, labels.shape + labels.rank - 2))
-      throw failure(exit_usage, std::string("option --augment: '") + labels.name +
-                                    "' has a label for each pixel, which stays where it is\n  try: "
-                                    "data that have been augmented");
+    const tensor_place &other = from.input->tensor;
+    if (from.input != pictures_ && !from.constant && other.rank >= 3)
+      throw failure(exit_usage, std::string("option --augment: '") + other.name +
+                                    "' has several axes, as what belongs to pixels, and would stay "
+                                    "as it is\n  try: data that have been augmented");
   }
 }
 

@@ -20,10 +20,14 @@ protected:
 
 // Null: there is nothing to be said. Who takes it away is the one that says how the process ends.
 inline std::atomic<last_words *> words_of_process = nullptr;
+// While that is said: the words must not go away.
+inline std::atomic<bool> are_being_said = false;
 
 inline void say_last_words(int code, const char *why) {
+  are_being_said = true;
   if (last_words *words = words_of_process.exchange(nullptr))
     words->say(code, why);
+  are_being_said = false;
 }
 
 } // namespace trainc

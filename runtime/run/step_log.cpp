@@ -129,6 +129,12 @@ step_log::step_log(const std::string &path, int64_t resumed_step, file_operation
   words_of_process = this;
 }
 
+step_log::~step_log() {
+  take_end();
+  while (are_being_said) // by another thread, to the file
+    usleep(1000);
+}
+
 // Whether nobody has said how the run ends; the caller does now.
 bool step_log::take_end() {
   last_words *own = this;

@@ -60,7 +60,7 @@ public:
   // they are written here is kept besides, under another name. Throws `failure` (exit_disk).
   step_log(const std::string &path, int64_t resumed_step,
            file_operations &files = real_file_operations());
-  ~step_log() { take_end(); }
+  ~step_log();
   step_log(const step_log &) = delete;
   step_log &operator=(const step_log &) = delete;
 

@@ -35,6 +35,7 @@ public:
 
 private:
   void find_extent();
+  std::string weights_to_begin_with() const;
   void take_folder(bool takes_over);
   void choose_origin(const std::string &path);
   void hold_to(const run_origin &before);
@@ -80,6 +81,18 @@ void planner::open_data() {
     sources_.validation.emplace(std::move(*other));
 }
 
+// What is not read any more, since the run has a checkpoint, may be gone.
+std::string planner::weights_to_begin_with() const {
+  const std::string path = whole_path(options_.initialise);
+  try {
+    return path_of_weights(path);
+  } catch (const failure &) {
+    if (!plan_.choice.goes_on() || !has_saved(plan_.choice.folder))
+      throw;
+    return path;
+  }
+}
+
 // Finds the run's folder and the checkpoint to go on from, before anything is allocated.
 void planner::find_extent() {
   plan_.order.seed = options_.seed;
@@ -96,7 +109,7 @@ void planner::find_extent() {
       check_folder_of_run(events_of(plan_.choice.folder));
     if (!goes_on)
       check_given_up(plan_.choice.folder, input_files_of(run_.prog, options_));
-    plan_.origin.parameters = path_of_weights(whole_path(options_.initialise));
+    plan_.origin.parameters = weights_to_begin_with();
     plan_.origin.renames = options_.rename;
     if (plan_.choice.checkpoint.empty())
       return hold_to({});

@@ -71,7 +71,8 @@ int summarize(run &run, const run_plan &plan, run_output &output, const run_end 
     summary.reason = "every step of the run was skipped: nothing was trained";
     run.warn(summary.reason);
   }
-  summary.exit_code = code;
+  const bool lacks_lines = output.log->error() != 0;
+  summary.exit_code = lacks_lines ? exit_disk : code;
   output.log->write_summary(summary);
   if (is_stopped)
     printf("stopped by %s at step %" PRId64 " of %" PRId64 "; %s\n",

@@ -537,6 +537,13 @@ def test_the_check_finds_each_of_these_faults(fault, monkeypatch):
         run()
 
 
+@pytest.mark.parametrize("options", [{"freeze": ["0.weight"]}, {"train_only": ["2.*"]}, {"decay": ".*weight"}, {"group": ["head=2.*"]}])
+def test_options_that_pytorch_does_not_have_are_no_faults(options):
+    module, x, y = module_of_two(), torch.randn(8, 5), torch.randn(8, 4)
+    optimizer = torch.optim.AdamW(module.parameters(), weight_decay=0.5, lr=0.1)
+    TrainStep(module, nn.MSELoss(), optimizer, example=(x, y), compile=options, beta1=0.8)(x, y)
+
+
 def test_the_check_leaves_all_as_it_was():
     module = nn.Sequential(nn.Linear(5, 6), nn.BatchNorm1d(6), nn.Dropout(0.5), nn.Linear(6, 4)).train()
     module[0].weight.grad = torch.ones(6, 5)

@@ -127,7 +127,8 @@ void printRunTable(const std::vector<std::string> &runs, llvm::raw_ostream &stre
       reports.push_back(runReport(run, log));
     } catch (const failure &problem) {
       unread = problem;
-      warnings << problem.message.substr(0, problem.message.find('\n')) << "; left out\n";
+      warnings << "warning: " << problem.message.substr(0, problem.message.find('\n'))
+               << "; left out\n";
     }
   if (reports.empty())
     throw failure(*unread);

@@ -34,8 +34,8 @@ def _without_dropout(module):
     try:
         for name in names:
             setattr(functional, name, lambda values, *_, **__: values)
-        functional.scaled_dot_product_attention = lambda q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, **others: attention(
-            q, k, v, attn_mask, 0.0, is_causal, **others)
+        functional.scaled_dot_product_attention = lambda query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **others: attention(
+            query, key, value, attn_mask, 0.0, is_causal, **others)
         for one, _ in recurrent:
             one.dropout = 0.0
         yield
@@ -81,19 +81,22 @@ def _apart(found, expected):
     return (found - expected).norm().item(), found.norm().item()
 
 
-def check_gradients(module, loss, args, kwargs, y, model, own_loss, precision):
+def check_gradients(module, loss, args, kwargs, y, model, own_loss, options):
     """`model` has the gradients of this batch, whose loss was `own_loss`. Raises CheckError where PyTorch has others; returns
-    whether there was something to compare."""
+    whether there was something to compare. `options` are those of trainc."""
     expected_loss, expected = _of_torch(module, loss, args, kwargs, y)
     total = sum(one.double().norm().item() ** 2 for one in expected.values()) ** 0.5
     if not (abs(expected_loss) < float("inf") and total < float("inf")):
         return False
-    is_fine = precision in (None, "f32", "f64") and all(one.dtype in (torch.float32, torch.float64) for one in expected.values())
+    is_fine = options.get("precision") in (None, "f32", "f64") and all(one.dtype in (torch.float32, torch.float64) for one in expected.values())
     of_loss, of_gradient, of_total = _FINE if is_fine else _COARSE
     if not abs(own_loss - expected_loss) <= of_loss * max(abs(expected_loss), 1e-2):
         raise CheckError(f"the compiled step is not the module's: the loss of this batch is {own_loss:.6g}, in PyTorch {expected_loss:.6g}\n{_REASONS}")
     own, wrong = _gradients_of(model), []
+    is_part = not options.keys().isdisjoint({"freeze", "train_only"})
     for name, gradient in expected.items():
+        if is_part and name not in own:
+            continue
         gradient = gradient.double()
         distance, own_norm = _apart(own.get(name), gradient)
         if not distance <= of_gradient * gradient.norm().item() + of_total * total:
@@ -116,6 +119,10 @@ class UpdateCheck:
         group = optimizer.param_groups[0]
         own = {key: group[key] for key in optimizer.defaults if key not in ("fused", "foreach", "capturable", "decoupled_weight_decay")}
         own.update({key: value for key, value in settings.items() if key in own}, lr=model.get("learning_rate"))
+        if "betas" in own:
+            own["betas"] = tuple(settings.get(f"beta{i}", value) for i, value in enumerate(own["betas"], 1))
+        if isinstance(own.get("eps"), tuple):
+            own["eps"] = tuple(settings.get(f"eps{i}", value) for i, value in enumerate(own["eps"], 1))
         beside = type(optimizer)(list(self._after.values()), **own)
         originals = dict(module.named_parameters())
         for name, parameter in self._after.items():

@@ -114,7 +114,8 @@ class TrainStep:
                     self.model.load_optimizer_state(path)
         self._passes = 0
         self._unchecked_gradients = self._loss is not None
-        self._unchecked_update = self._loss is not None and optimizer is not None
+        # PyTorch's optimizer has one rate and decay for all
+        self._unchecked_update = self._loss is not None and optimizer is not None and self._options["decay"] == ".*" and "group" not in self._options
 
     def _take_settings(self):
         """What a scheduler has changed since: the rate, and with some the momentum. What the step was made with stays."""
@@ -163,14 +164,28 @@ class TrainStep:
         self.model.set(**settings)
         self.accumulate(x, y)
         applied_before = self.model.last is None or self.model.last["applied"]
-        check = UpdateCheck(self.module, self._loaded, self.model, {**self._settings, **settings}) if self._unchecked_update else None
+        check = self._update_check({**self._settings, **settings})
         loss = self.model.update()
         if check is not None:
-            self._unchecked_update = False
             check.compare()
         if not self.model.last["applied"] and applied_before:
             warnings.warn(self._not_finite(x, y), ModelWarning, stacklevel=2)
         return loss
+
+    def _update_check(self, settings):
+        if not self._unchecked_update:
+            return None
+        self._unchecked_update = False
+        try:
+            return UpdateCheck(self.module, self._loaded, self.model, settings)
+        except Exception as error:  # of PyTorch's optimizer
+            self._warn_of_no_check(error)
+            return None
+
+    @staticmethod
+    def _warn_of_no_check(error):
+        warnings.warn(f"the first step was not compared with PyTorch's, which has an error: {error}\n  try: check=False, which compares nothing",
+                      ModelWarning, stacklevel=4)
 
     def accumulate(self, x, y=None):
         """Forward and backward pass of a micro-batch. Returns its loss."""
@@ -189,13 +204,12 @@ class TrainStep:
             return
         args, kwargs, labels = self._as_in_example(x, y)
         try:
-            self._unchecked_gradients = not check_gradients(self.module, self._loss, args, kwargs, labels, model, loss, self._options.get("precision"))
+            self._unchecked_gradients = not check_gradients(self.module, self._loss, args, kwargs, labels, model, loss, self._options)
         except CheckError:
             raise
         except Exception as error:  # of the user's module or loss
             self._unchecked_gradients = False
-            warnings.warn(f"the first step was not compared with PyTorch's, which has an error: {error}\n  try: check=False, which compares nothing",
-                          ModelWarning, stacklevel=4)
+            self._warn_of_no_check(error)
 
     def _as_in_example(self, x, y):
         """On the module's device, and of the example's types."""
