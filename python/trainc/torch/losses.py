@@ -115,6 +115,6 @@ def of_text(text):
             output, labels = output.movedim(axis, -1), labels.movedim(axis, -1)
         if name not in _OF_CLASSES:
             labels = labels.to(output.dtype)
-        return function.to(output.device)(output, labels)
+        return function.to(output.device, output.dtype)(output, labels)
 
     return loss
