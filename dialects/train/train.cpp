@@ -2,6 +2,7 @@
 //
 // Registration and verification of the train dialect.
 #include "dialects/train/train.h"
+#include "dialects/train/attribute_names.h"
 #include "dialects/train/module_state.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringMap.h"
@@ -24,8 +25,8 @@ static constexpr llvm::StringLiteral kChunk = "train.chunk";
 static constexpr llvm::StringLiteral kPipeline = "train.pipeline";
 static constexpr llvm::StringLiteral kLayout = "train.layout";
 static constexpr llvm::StringLiteral kGroups = "train.groups";
-static constexpr llvm::StringLiteral kModel = "train.model";
-static constexpr llvm::StringLiteral kGraph = "train.graph";
+static constexpr llvm::StringLiteral kModel = kModelAttribute;
+static constexpr llvm::StringLiteral kGraph = kGraphAttribute;
 static constexpr llvm::StringLiteral kLoss = "train.loss";
 static constexpr llvm::StringLiteral kPrecision = "train.precision";
 static constexpr llvm::StringLiteral kObjective = "train.objective";

@@ -83,7 +83,7 @@ void planner::open_data() {
 
 // What is not read any more, since the run has a checkpoint, may be gone.
 std::string planner::weights_to_begin_with() const {
-  const std::string path = whole_path(options_.initialise);
+  std::string path = whole_path(options_.initialise);
   try {
     return path_of_weights(path);
   } catch (const failure &) {

@@ -84,6 +84,9 @@ wait_until() {
   done
 }
 
+# options_of RUN: their names in its configuration
+options_of() { python3 -c 'import json, sys; print(*json.load(open(sys.argv[1]))["options"], sep="\n")' "$1/configuration.json"; }
+
 # log_lines RUN: how many steps its log has; none where there is no log
 log_lines() { cat "$1/log.jsonl" 2>/dev/null | grep -c '"loss"' || true; }
 has_steps() { (($(log_lines "$1") >= $2)); }

@@ -5,6 +5,7 @@
 // same for two sizes of a model.
 #include "tools/inspect/program_identity.h"
 
+#include "dialects/train/attribute_names.h"
 #include "runtime/failure.h"
 #include "tools/simulate/plan_fields.h"
 
@@ -46,8 +47,8 @@ ProgramIdentity identityOfDumps(const std::vector<std::string> &files) {
   std::ifstream file(files.front());
   for (std::string line; std::getline(file, line);)
     if (line.rfind("module", 0) == 0)
-      return {files.front(), attributeIn(line, "train.model"), "",
-              attributeIn(line, "train.graph")};
+      return {files.front(), attributeIn(line, train::kModelAttribute), "",
+              attributeIn(line, train::kGraphAttribute)};
   return {};
 }
 
