@@ -15,9 +15,9 @@ namespace {
 using trainc::data::CommandRow;
 
 // NOLINTNEXTLINE(cert-err58-cpp): tables that are made at the first use
-const CommandRow &(*const kCommands[])() = {trainc::data::textCommand, trainc::data::csvCommand,
-                                            trainc::data::imagesCommand, trainc::data::rawCommand,
-                                            trainc::data::checkCommand};
+const CommandRow &(*const kCommands[])() = {
+    trainc::data::textCommand,   trainc::data::labelledCommand, trainc::data::csvCommand,
+    trainc::data::imagesCommand, trainc::data::rawCommand,      trainc::data::checkCommand};
 
 std::string overview() {
   std::string page = "Makes the data sets that trainers read. Each file has a manifest with its "
@@ -48,7 +48,8 @@ int run(int argc, char **argv) {
     return 0;
   }
   throw trainc::failure(trainc::exit_usage,
-                        "unknown command '" + word + "'\n  try: text, csv, images, raw or check");
+                        "unknown command '" + word +
+                            "'\n  try: text, labelled, csv, images, raw or check");
 }
 
 } // namespace

@@ -2,7 +2,8 @@
 //
 // What a trainer reads besides its own program, and trainc-data, under libFuzzer with sanitizers:
 // whatever the bytes are, a reader gives values or a `failure` with a message. TRAINC_FUZZ says
-// which reader: npy, tokens, data-manifest, safetensors, manifest, configuration, vocabulary, csv.
+// which reader: npy, tokens, data-manifest, safetensors, manifest, configuration, vocabulary, csv,
+// labelled.
 // The model is the one of tests/unit/toy_program.cpp.
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/loader.h"
@@ -205,13 +206,35 @@ void read_vocabulary(const std::string &bytes) {
       require(encoder.encode("ababa b aab", /*last=*/true, tokens) == 11, "text without tokens");
       for (uint32_t token : tokens)
         require(token < encoder.vocabularySize(), "a token beyond the vocabulary");
-      (void)encoder.idOf("0");
+      (void)encoder.idOf("0", "--end");
     } catch (const failure &error) {
       require(!error.message.empty(), "an error without a message");
       refused = error;
     }
   if (refused)
     throw failure(*refused);
+}
+
+// Runs a command of trainc-data on a file.
+void make_arrays(const data::CommandRow &command, const std::string &path,
+                 const std::vector<const char *> &options) {
+  static const bool silent = std::freopen("/dev/null", "w", stdout) != nullptr;
+  require(silent, "the standard output cannot be closed");
+  std::string output = folder() / "arrays";
+  std::vector<const char *> words = {path.c_str(), "-o", output.c_str()};
+  words.insert(words.end(), options.begin(), options.end());
+  std::vector<char *> given;
+  for (const char *word : words)
+    given.push_back(const_cast<char *>(word));
+  command.run(data::parseArguments(command, static_cast<int>(given.size()), given.data()));
+}
+
+// Of lines of JSON and tables; the first byte chooses which.
+void read_labelled(const std::string &bytes) {
+  const char *name = !bytes.empty() && bytes[0] % 2 ? "texts.csv" : "texts.jsonl";
+  make_arrays(data::labelledCommand(),
+              folder().write(name, bytes.substr(std::min<size_t>(1, bytes.size()))),
+              {"--length", "4", "--begin", "300"});
 }
 
 // The first byte chooses options.
@@ -222,18 +245,9 @@ void read_csv(const std::string &bytes) {
       {"--no-header", "--classes", "1", "--input", "a=1", "--drop", "2", "--validation-share",
        "0.5"},
       {"--delimiter", "tab", "--normalise", "--type", "f64"}};
-  static const bool silent = std::freopen("/dev/null", "w", stdout) != nullptr;
-  require(silent, "the standard output cannot be closed");
-  std::string path = folder().write("table.csv", bytes.substr(std::min<size_t>(1, bytes.size())));
-  std::string output = folder() / "arrays";
-  std::vector<const char *> words = {path.c_str(), "-o", output.c_str()};
-  for (const char *word : options[bytes.empty() ? 0 : static_cast<unsigned char>(bytes[0]) % 4])
-    words.push_back(word);
-  std::vector<char *> given;
-  for (const char *word : words)
-    given.push_back(const_cast<char *>(word));
-  const data::CommandRow &command = data::csvCommand();
-  command.run(data::parseArguments(command, static_cast<int>(given.size()), given.data()));
+  make_arrays(data::csvCommand(),
+              folder().write("table.csv", bytes.substr(std::min<size_t>(1, bytes.size()))),
+              options[bytes.empty() ? 0 : static_cast<unsigned char>(bytes[0]) % 4]);
 }
 
 using reader = void (*)(const std::string &);
@@ -246,7 +260,8 @@ reader chosen() {
                                                         {"manifest", read_checkpoint},
                                                         {"configuration", read_run_configuration},
                                                         {"vocabulary", read_vocabulary},
-                                                        {"csv", read_csv}};
+                                                        {"csv", read_csv},
+                                                        {"labelled", read_labelled}};
   const char *name = std::getenv("TRAINC_FUZZ");
   auto found = readers.find(name ? name : "");
   require(found != readers.end(), "TRAINC_FUZZ names no reader");

@@ -313,7 +313,7 @@ size_t BytePairs::encode(std::string_view text, bool last, std::vector<uint32_t>
   return at;
 }
 
-uint32_t BytePairs::idOf(const std::string &token) const {
+uint32_t BytePairs::idOf(const std::string &token, const std::string &option) const {
   if (auto found = named_.find(token); found != named_.end())
     return found->second;
   if (auto found = ids_.find(token); found != ids_.end())
@@ -321,7 +321,7 @@ uint32_t BytePairs::idOf(const std::string &token) const {
   bool isNumber = !token.empty() && token.size() < 10 &&
                   token.find_first_not_of("0123456789") == std::string::npos;
   if (!isNumber)
-    throw failure(exit_usage, "option --between: " + path_ + " has no token '" + token +
+    throw failure(exit_usage, "option " + option + ": " + path_ + " has no token '" + token +
                                   "'\n  try: its number");
   return static_cast<uint32_t>(std::stoul(token));
 }

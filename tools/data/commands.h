@@ -8,6 +8,7 @@
 namespace trainc::data {
 
 const CommandRow &textCommand();
+const CommandRow &labelledCommand();
 const CommandRow &csvCommand();
 const CommandRow &imagesCommand();
 const CommandRow &rawCommand();

@@ -18,8 +18,6 @@
 namespace trainc::data {
 namespace {
 
-constexpr size_t kShownClasses = 10; // as many as anybody reads
-
 /// Columns that become one file.
 struct Group {
   std::string name;
@@ -354,19 +352,6 @@ private:
     outputs.publish();
     for (const Group &group : groups_)
       printClasses(columns_[group.columns[0]]);
-  }
-
-  static void printClasses(const Column &column) {
-    if (column.numbers)
-      return;
-    printf("%s:", column.name.c_str());
-    const size_t shown = std::min(column.texts.size(), kShownClasses);
-    auto at = column.texts.begin();
-    for (size_t number = 0; number < shown; ++number, ++at)
-      printf("%s %zu = %s (%" PRId64 ")", number ? "," : "", number, at->first.c_str(), at->second);
-    if (shown < column.texts.size())
-      printf(" and %zu more, which the manifest lists", column.texts.size() - shown);
-    printf("\n");
   }
 
   const Arguments &arguments_;

@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <iterator>
 #include <limits>
 
@@ -124,6 +126,19 @@ void Column::noteNumber(int64_t line, const std::string &shown, double value) {
 
 int64_t Column::classOf(const std::string &field) const {
   return std::distance(texts.begin(), texts.find(trimmed(field)));
+}
+
+void printClasses(const Column &column) {
+  if (column.numbers)
+    return;
+  printf("%s:", column.name.c_str());
+  const size_t shown = std::min(column.texts.size(), kShownClasses);
+  auto at = column.texts.begin();
+  for (size_t number = 0; number < shown; ++number, ++at)
+    printf("%s %zu = %s (%" PRId64 ")", number ? "," : "", number, at->first.c_str(), at->second);
+  if (shown < column.texts.size())
+    printf(" and %zu more, which the manifest lists", column.texts.size() - shown);
+  printf("\n");
 }
 
 } // namespace trainc::data

@@ -60,4 +60,10 @@ private:
   void noteNumber(int64_t line, const std::string &shown, double value);
 };
 
+constexpr size_t kShownClasses = 10; // as many as anybody reads
+
+/// A line with the numbers of a column's texts, of the first ones where they are many; none for
+/// numbers.
+void printClasses(const Column &column);
+
 } // namespace trainc::data

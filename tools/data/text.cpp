@@ -42,7 +42,7 @@ public:
     if (!vocabulary.empty())
       pairs_.emplace(vocabulary, arguments.text("merges"), arguments.text("split"));
     if (arguments.has("between"))
-      between_ = pairs_->idOf(arguments.text("between"));
+      between_ = pairs_->idOf(arguments.text("between"), "--between");
     int64_t size = pairs_ ? std::max(pairs_->vocabularySize(), between_ + 1) : 256;
     type_ = size <= 256 && !pairs_ ? file_type::u8
             : size <= 65536        ? file_type::u16

@@ -30,6 +30,7 @@ GRAPHS = {
     "bytes_4": dict(vocabulary=256, width=192, heads=6, layers=4, positions=256, mask="tril",
                     gelu="tanh"),
     "untied": dict(SMALL, exporter="script"),  # the head is the table's transpose, written out
+    "texts_2": dict(family=families.TextClassifier, inputs=["input_ids", "attention_mask"]),
 }
 
 
@@ -86,16 +87,17 @@ def main(names):
         if names and name not in names:
             continue
         script = configuration.pop("exporter", "dynamo") == "script"
-        module = families.seed_weights(families.NanoGpt(**configuration), 1)
-        example = torch.zeros((4, 64), dtype=torch.long)
-        shapes = ({0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence")},)
+        inputs = configuration.pop("inputs", ["input_ids"])
+        module = families.seed_weights(configuration.pop("family", families.NanoGpt)(**configuration), 1)
+        examples = tuple(torch.ones((4, 64), dtype=torch.long) for _ in inputs)  # the exporter takes one tensor for one input
+        shapes = ({0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence")},) * len(inputs)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.onnx")
             if script:
-                torch.onnx.export(module, (example[:, :16],), path, input_names=["input_ids"],
+                torch.onnx.export(module, (examples[0][:, :16],), path, input_names=["input_ids"],
                                   output_names=["logits"], opset_version=17, dynamo=False)
             else:
-                torch.onnx.export(module, (example,), path, input_names=["input_ids"],
+                torch.onnx.export(module, examples, path, input_names=inputs,
                                   output_names=["logits"], opset_version=20, dynamo=True,
                                   dynamic_shapes=shapes, verbose=False)
             model = onnx.load(path)

@@ -137,6 +137,34 @@ class NanoGpt(nn.Module):
         return self.lm_head(self.ln_f(x))
 
 
+class TextClassifier(nn.Module):
+    """A class for each text: its tokens attend to those of the mask, whose mean is taken."""
+
+    def __init__(self, vocabulary=256, width=64, heads=4, layers=2, positions=256, classes=4):
+        super().__init__()
+        self.heads = heads
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.positions = nn.Embedding(positions, width)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 * layers))
+        self.projections = nn.ModuleList(nn.Linear(width, 3 * width) for _ in range(layers))
+        self.mixes = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+        self.perceptrons = nn.ModuleList(MultiLayerPerceptron(width, True, "tanh") for _ in range(layers))
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, input_ids, attention_mask):
+        batch, length = input_ids.shape
+        x = self.tokens(input_ids) + self.positions(torch.arange(length, device=input_ids.device))
+        present = attention_mask[:, None, None, :] > 0
+        for i, (projection, mix, perceptron) in enumerate(zip(self.projections, self.mixes, self.perceptrons)):
+            parts = projection(self.norms[2 * i](x)).view(batch, length, 3, self.heads, -1)
+            query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
+            y = functional.scaled_dot_product_attention(query, key, value, attn_mask=present)
+            x = x + mix(y.transpose(1, 2).reshape(batch, length, -1))
+            x = x + perceptron(self.norms[2 * i + 1](x))
+        weights = attention_mask[:, :, None].to(x.dtype)
+        return self.head((x * weights).sum(1) / weights.sum(1))
+
+
 class HuggingFaceGpt2(nn.Module):
     """`GPT2LMHeadModel` that takes token ids and returns the logits alone."""
 
