@@ -35,8 +35,8 @@ def export(module, args, path, *, kwargs=None, dynamic=True, input_names=None, o
     check           compare the file's outputs with the module's, where onnxruntime is installed and can compute the file
     options         further arguments of torch.onnx.export, such as opset_version
 
-    A module in eval() is exported as in train(). In a module in train(), what is in eval() itself stays so: a batch norm
-    then keeps its running statistics, a dropout drops nothing. Modes and parameters of the module are left as they were.
+    A module that is in eval() with all its parts is exported as in train(). In any other, what is in eval() stays so: a
+    batch norm then keeps its running statistics, a dropout drops nothing. Modes and parameters of the module are left as they were.
     """
     args = (args,) if isinstance(args, torch.Tensor) else tuple(args)
     kwargs = dict(kwargs or {})
@@ -81,10 +81,22 @@ def export_without_values(module, args, path, *, kwargs=None, without_dropout=No
     return len(program.model.graph.outputs[0].shape or ()), bool(dropouts)
 
 
+def _each_its_own(examples):
+    """Of a tensor that is given for two inputs the exporter makes one: the graph would read the first of them in both places."""
+    given = set()
+
+    def own(one):
+        if not isinstance(one, torch.Tensor) or id(one) not in given:
+            given.add(id(one))
+            return one
+        return one.clone()
+    return torch.utils._pytree.tree_map(own, examples)
+
+
 def _program_of(module, args, kwargs, dynamic, input_names, output_names, options):
+    args, kwargs = _each_its_own((args, kwargs))
     with modes_kept(module):
-        if not module.training:
-            module.train()
+        train_where_nothing_does(module)
         try:
             with warnings.catch_warnings():
                 for text in ("Exporting a model while it is in training mode", ".*CastLike"):  # both are meant here
@@ -119,6 +131,12 @@ def _is_zero(value):
         node = node.inputs[0].producer()
     constant = node.attributes.get("value") if node is not None and node.op_type == "Constant" else None
     return constant is not None and not constant.value.numpy().any()
+
+
+def train_where_nothing_does(module):
+    """A module that is in eval() with all its parts is meant to train as a whole."""
+    if not any(one.training for one in module.modules()):
+        module.train()
 
 
 @contextlib.contextmanager

@@ -676,3 +676,34 @@ def test_exports_by_name_say_what_pytorch_says(tmp_path):
             return self.missing(x)
     with pytest.raises(ExportError, match="missing"), pytest.warns(UserWarning, match="the batch is that of the example"):
         trainc.export(ByName(), (), tmp_path / "m.onnx", kwargs={"x": torch.randn(2, 5)})
+
+
+class Product(nn.Module):
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = nn.Linear(6, 4), nn.Linear(6, 4)
+
+    def forward(self, x, z):
+        return self.left(x) * self.right(z)
+
+
+def test_a_tensor_that_is_the_example_of_two_inputs():
+    """The exporter makes one input of it."""
+    module, x, z = Product(), torch.randn(4, 6), torch.randn(4, 6)
+    y = torch.randn(4, 4)
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=((x, x), y))
+    expected = nn.functional.mse_loss(module(x, z), y).item()
+    assert step((x, z), y, learning_rate=0.1) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_head_alone_in_train():
+    """module.eval() and head.train(): the norms of the backbone keep their statistics, as in PyTorch."""
+    module = nn.Sequential(nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Dropout(0.5)), nn.Linear(8, 3))
+    module.eval()
+    module[1].train()
+    x, y = torch.randn(4, 6) + 3, torch.randint(0, 3, (4,))
+    expected, before = nn.functional.cross_entropy(module(x), y).item(), module[0][1].running_mean.clone()
+    step = TrainStep(module, nn.CrossEntropyLoss(), "sgd", example=(x, y))
+    assert step(x, y, learning_rate=0.1) == pytest.approx(expected, rel=1e-5)
+    assert torch.equal(step.sync()[0][1].running_mean, before)

@@ -3,13 +3,11 @@
 torch.optim makes of them. Dropout is off in both."""
 import contextlib
 import copy
-import os
-import tempfile
 
 import torch
 from torch import nn
 
-from trainc.export import modes_kept
+from trainc.export import modes_kept, train_where_nothing_does
 from trainc.torch import tensors
 
 # Of f32, and of 16 bits: how far loss and gradients may be apart, relative to PyTorch's; gradients besides by a share of
@@ -54,27 +52,12 @@ def _of_torch(module, loss, args, kwargs, y):
     """Loss and gradients by name. The module, its `.grad`s and PyTorch's random numbers are as before."""
     parameters = {name: one for name, one in module.named_parameters(remove_duplicate=False) if one.requires_grad}
     with modes_kept(module), torch.random.fork_rng(), _without_dropout(module), torch.enable_grad():
-        if not module.training:
-            module.train()
+        train_where_nothing_does(module)
         output = next((one for one in torch.utils._pytree.tree_leaves(module(*args, **kwargs)) if isinstance(one, torch.Tensor)))
         value = loss(output, y)
         gradients = torch.autograd.grad(value, list(parameters.values()), allow_unused=True)
     return value.item(), {name: torch.zeros_like(one) if gradient is None else gradient
                           for (name, one), gradient in zip(parameters.items(), gradients)}
-
-
-def _gradients_of(model):
-    with tempfile.TemporaryDirectory(prefix="trainc-") as work:
-        path = os.path.join(work, "gradients.safetensors")
-        model.save_gradients(path)
-        return tensors.read(path)
-
-
-def _parameters_of(model):
-    with tempfile.TemporaryDirectory(prefix="trainc-") as work:
-        path = os.path.join(work, "state.safetensors")
-        model.save_state_dict(path)
-        return tensors.read(path)
 
 
 def _apart(found, expected):
@@ -128,7 +111,7 @@ def check_gradients(module, loss, args, kwargs, y, model, own_loss, options):
     """`model` has the gradients of this batch, whose loss was `own_loss`. Raises CheckError where PyTorch has others; returns
     whether there was something to compare. `options` are those of trainc."""
     of_torch = expected_loss, expected = _of_torch(module, loss, args, kwargs, y)
-    own = _gradients_of(model)
+    own = tensors.written_by(model.save_gradients)
     if not options.keys().isdisjoint({"freeze", "train_only"}):
         expected = {name: one for name, one in expected.items() if name in own}
         of_torch = expected_loss, expected
@@ -152,7 +135,7 @@ class UpdateCheck:
     """What an optimizer of torch.optim would make of the gradients of the library: taken before the update, compared after."""
 
     def __init__(self, module, optimizer, model, settings):
-        parameters, gradients = _parameters_of(model), _gradients_of(model)
+        parameters, gradients = tensors.written_by(model.save_state_dict), tensors.written_by(model.save_gradients)
         names = [name for name, one in module.named_parameters() if one.requires_grad and name in gradients]
         self._model, self._kind = model, type(optimizer).__name__
         self._before = {name: parameters[name] for name in names}
@@ -185,7 +168,7 @@ class UpdateCheck:
         """Raises CheckError where the parameters are others now."""
         if not self._model.last["applied"]:
             return
-        own = _parameters_of(self._model)
+        own = tensors.written_by(self._model.save_state_dict)
         for name, expected in self._after.items():
             expected, before = expected.detach().double(), self._before[name].double()
             distance, _ = _apart(own[name], expected)

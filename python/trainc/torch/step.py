@@ -108,10 +108,7 @@ class TrainStep:
             self._take_settings()
             states = optimizers.states_of(self.module, optimizer)
             if states:
-                with tempfile.TemporaryDirectory(prefix="trainc-") as work:
-                    path = os.path.join(work, "optimizer.safetensors")
-                    tensors.write(path, states)
-                    self.model.load_optimizer_state(path)
+                tensors.give_to(self.model.load_optimizer_state, states)
         self._passes = 0
         self._unchecked_gradients = self._loss is not None
         # PyTorch's optimizer has one rate and decay for all
@@ -128,15 +125,12 @@ class TrainStep:
         """All that the graph may read: buffers of every type too, and those that a state dict leaves out."""
         state = {name: one for values in (self.module.named_parameters, self.module.named_buffers)
                  for name, one in values(remove_duplicate=False)}
-        with tempfile.TemporaryDirectory(prefix="trainc-") as work:
-            path = os.path.join(work, "state.safetensors")
-            tensors.write(path, state)
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always")
-                model.load_state_dict(path)
-            for warning in told:  # one text has all that the call says; what is lacking would be zeros
-                if "initial values have" in str(warning.message):
-                    raise ModelError(4, str(warning.message))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            tensors.give_to(model.load_state_dict, state)
+        for warning in told:  # one text has all that the call says; what is lacking would be zeros
+            if "initial values have" in str(warning.message):
+                raise ModelError(4, str(warning.message))
 
     def _checked(self, optimizer):
         optimizer = optimizer or self._torch_optimizer
@@ -234,12 +228,9 @@ class TrainStep:
         args, kwargs, labels = self._as_in_example(x, y)
         note("an input", (args, kwargs))
         note("a label", labels)
-        with tempfile.TemporaryDirectory(prefix="trainc-") as work:
-            path = os.path.join(work, "state.safetensors")
-            self.model.save_state_dict(path)
-            state = tensors.read(path)
         own = dict(self.module.named_parameters(remove_duplicate=False))
-        state = {name: one.reshape(own[name].shape).to(own[name]) for name, one in state.items() if name in own}
+        state = {name: one.reshape(own[name].shape).to(own[name])
+                 for name, one in tensors.written_by(self.model.save_state_dict).items() if name in own}
         for name, one in state.items():
             note(f"parameter '{name}'", one)
         if not first:
@@ -274,12 +265,11 @@ class TrainStep:
         that was given at first, or `optimizer`."""
         optimizer = self._checked(optimizer)
         own = {**dict(self.module.named_parameters(remove_duplicate=False)), **dict(self.module.named_buffers(remove_duplicate=False))}
-        with tempfile.TemporaryDirectory(prefix="trainc-") as work, torch.no_grad():
-            path = os.path.join(work, "state.safetensors")
-            with warnings.catch_warnings():  # of buffers that are constants of the program: they stay as they are
-                warnings.simplefilter("ignore", ModelWarning)
-                self.model.save_state_dict(path)
-            for name, values in tensors.read(path).items():
+        with warnings.catch_warnings():  # of buffers that are constants of the program: they stay as they are
+            warnings.simplefilter("ignore", ModelWarning)
+            state = tensors.written_by(self.model.save_state_dict)
+        with torch.no_grad():
+            for name, values in state.items():
                 if name not in own:
                     raise ModelError(4, f"'{name}' has been trained, and the module has nothing of that name")
                 own[name].copy_(values.reshape(own[name].shape))
@@ -287,8 +277,6 @@ class TrainStep:
                 if part.training and getattr(part, "num_batches_tracked", None) is not None:
                     part.num_batches_tracked += self._passes
             if optimizer is not None:
-                path = os.path.join(work, "optimizer.safetensors")
-                self.model.save_optimizer_state(path)
-                optimizers.take_states(self.module, optimizer, tensors.read(path))
+                optimizers.take_states(self.module, optimizer, tensors.written_by(self.model.save_optimizer_state))
         self._passes = 0
         return self.module

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors of PyTorch in safetensors, by which a compiled model takes and gives them."""
 import json
+import os
 import struct
+import tempfile
 from pathlib import Path
 
 import torch
@@ -45,3 +47,19 @@ def write(path, tensors):
         for tensor in tensors.values():
             if tensor.numel():
                 file.write(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+
+
+def written_by(call):
+    """The tensors that a call of the library writes to the path that it is given."""
+    with tempfile.TemporaryDirectory(prefix="trainc-") as work:
+        path = os.path.join(work, "written.safetensors")
+        call(path)
+        return read(path)
+
+
+def give_to(call, tensors):
+    """Calls what reads tensors from a path."""
+    with tempfile.TemporaryDirectory(prefix="trainc-") as work:
+        path = os.path.join(work, "given.safetensors")
+        write(path, tensors)
+        call(path)
