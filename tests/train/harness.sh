@@ -136,6 +136,11 @@ quietly() {
   fi
 }
 
+# Where ccache is off: a test that compiles the same files again and again has a cache of its own.
+known_again() {
+  [ -z "${CCACHE_DISABLE:-}" ] || { unset CCACHE_DISABLE; export CCACHE_DIR=$PWD/ccache; }
+}
+
 # recipe FIXTURE: sets loss, inputs (--data words), labels (file), dimensions (--dim words), frozen
 # (--freeze words) of a fixture of the given name.
 recipe() {
