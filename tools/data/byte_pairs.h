@@ -30,8 +30,8 @@ public:
   /// it.
   size_t encode(std::string_view text, bool last, std::vector<uint32_t> &tokens);
 
-  /// Id of a token by its text, or a number as it is. Throws `failure` (exit_usage), which names the
-  /// option that gave it.
+  /// Id of a token by its text, or a number as it is. Throws `failure` (exit_usage), which names
+  /// the option that gave it.
   uint32_t idOf(const std::string &token, const std::string &option) const;
   int64_t vocabularySize() const { return largest_ + 1; }
 

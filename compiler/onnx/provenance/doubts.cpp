@@ -325,8 +325,8 @@ static void refuseStacked(const Decisions &decisions, const ModelFile &file, con
                           "trainc.export; or torch.onnx.export(..., optimize=False)");
 }
 
-// Such as the rows of positions that the example had. They train as in the module, which cannot read
-// them back: the rows that the exporter left out are in no file.
+// Such as the rows of positions that the example had. They train as in the module, which cannot
+// read them back: the rows that the exporter left out are in no file.
 static void warnOfParts(const Decisions &decisions, const ModelFile &file, Report &report) {
   std::vector<std::string> parts;
   for (const auto &decision : decisions)
@@ -336,14 +336,15 @@ static void warnOfParts(const Decisions &decisions, const ModelFile &file, Repor
     return;
   const size_t more = parts.size() - std::min(parts.size(), kShown);
   parts.resize(parts.size() - more);
-  report.warning(Finding::partOfParameter, file.path(),
-                 "the exporter chose elements of parameters: " + join(parts, ", ") +
-                     (more ? " and " + std::to_string(more) + " more" : "") +
-                     ": they train, but the module has no such tensors: state dicts have them "
-                     "under these names, --initialise does not find them, and the module's own stay "
-                     "as they are",
-                 "trainc.export; or torch.onnx.export(..., optimize=False); or --accept "
-                 "part-of-parameter, where the trained ONNX file is all that is needed");
+  report.warning(
+      Finding::partOfParameter, file.path(),
+      "the exporter chose elements of parameters: " + join(parts, ", ") +
+          (more ? " and " + std::to_string(more) + " more" : "") +
+          ": they train, but the module has no such tensors: state dicts have them "
+          "under these names, --initialise does not find them, and the module's own stay "
+          "as they are",
+      "trainc.export; or torch.onnx.export(..., optimize=False); or --accept "
+      "part-of-parameter, where the trained ONNX file is all that is needed");
 }
 
 void reportDoubts(const Decisions &decisions, const ExportedProgram &program, const ModelFile &file,
