@@ -22,7 +22,7 @@ list(APPEND nvcc_flags -gencode arch=compute_${newest},code=compute_${newest})
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/products/*.cpp cuda/attention/*.cpp)
 file(GLOB device_sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}
-  cuda/*.cu cuda/attention/*.cu)
+  cuda/*.cu cuda/products/*.cu cuda/attention/*.cu)
 foreach(source ${device_sources})
   set(object ${CMAKE_CURRENT_BINARY_DIR}/${source}.o)
   get_filename_component(folder ${object} DIRECTORY)

@@ -80,7 +80,7 @@ bool epilogue_is_supported(const cublasLtMatmulDescription &by,
                            const cublasLtMatrixDescription &d) {
   if (by.epilogue == CUBLASLT_EPILOGUE_DEFAULT)
     return true;
-  if (d.type != CUDA_R_32F || d.order != CUBLASLT_ORDER_COL)
+  if (options().no_epilogues || d.type != CUDA_R_32F || d.order != CUBLASLT_ORDER_COL)
     return false;
   constexpr int auxiliary_flag = 128, auxiliary_multiple = 8;
   const bool auxiliary = (by.epilogue & auxiliary_flag) != 0;

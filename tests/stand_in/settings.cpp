@@ -59,6 +59,8 @@ void set(settings &result, std::string_view word) {
     result.nccl_fails = true;
   else if (word == "cublas=fail")
     result.cublas_fails = true;
+  else if (word == "epilogues=none")
+    result.no_epilogues = true;
   else
     fail("TRAINC_STAND_IN", "unknown word '" + std::string(word) + "'");
 }

@@ -23,6 +23,7 @@ struct settings {
   int capability_major = 9, capability_minor = 0;
   bool nccl_fails = false;
   bool cublas_fails = false;
+  bool no_epilogues = false; // cuBLASLt proposes nothing for a product with one
 };
 
 // Read once; ends the program where the variable holds a word it does not know.

@@ -15,6 +15,7 @@
 #include "runtime/kernels/matrix_storage.h"
 #include "runtime/process/signs_of_life.h"
 
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -70,13 +71,29 @@ cublasLtMatmulAlgo_t chosen(product_plan &plan, product_timing &timing) {
   const bool timed = library()->settings.timed;
   const auto proposals = plan.proposals(library()->handle, timed ? proposal_count : 1);
   if (proposals.empty())
-    throw failure(exit_machine,
-                  "cuBLASLt has no algorithm for the " + plan.name() + " on this device (" +
-                      plan.problem() + ")" +
-                      (plan.key().epilogue == product_epilogue::none
-                           ? "\n  try: a newer version of cuBLAS"
-                           : "\n  try: trainc --no-epilogues when compiling the model"));
+    throw failure(exit_machine, "cuBLASLt has no algorithm for the " + plan.name() +
+                                    " on this device (" + plan.problem() +
+                                    ")\n  try: a newer version of cuBLAS");
   return proposals.size() == 1 ? proposals[0] : timing.fastest(library()->handle, plan, proposals);
+}
+
+// The choice for a product, where the library still takes it; null: there is none.
+const cublasLtMatmulAlgo_t *find_known(const remembered_products &choices,
+                                       const product_plan &plan) {
+  const cublasLtMatmulAlgo_t *known = choices.find(plan.problem());
+  return known && plan.accepts(library()->handle, *known) ? known : nullptr;
+}
+
+void warn_of_parted(const std::vector<std::string> &products) {
+  if (products.empty())
+    return;
+  const std::string others =
+      products.size() > 1 ? format_text(" and %zu more", products.size() - 1) : "";
+  fprintf(
+      stderr,
+      "warning: cuBLASLt has no algorithm for the %s%s with what follows (bias, GELU or a sum): "
+      "kernels of their own do that\n",
+      products[0].c_str(), others.c_str());
 }
 
 // On rank 0: an algorithm for every plan, from the file or by measuring.
@@ -88,22 +105,31 @@ void choose_algorithms(remembered_products &choices) {
     read_choices(settings.choice_file, choices);
   product_timing timing(compute_stream());
   bool any_new = false;
+  std::vector<std::string> parted;
   for (auto &[key, plan] : library()->plans) {
-    const cublasLtMatmulAlgo_t *known = choices.find(plan->problem());
-    if (known && plan->accepts(library()->handle, *known))
+    if (find_known(choices, *plan))
       continue;
+    if (plan->joins_epilogue() && plan->proposals(library()->handle, 1).empty()) {
+      parted.push_back(plan->name());
+      plan->part_epilogue();
+      if (find_known(choices, *plan)) // as another product now
+        continue;
+    }
     choices.add(plan->problem(), chosen(*plan, timing));
     note_work(); // the other ranks wait
     any_new = true;
   }
+  warn_of_parted(parted);
   if (keeps && any_new)
     write_choices(settings.choice_file, choices);
 }
 
 void adopt_algorithms(const remembered_products &choices) {
   for (auto &[key, plan] : library()->plans) {
-    const cublasLtMatmulAlgo_t *algorithm = choices.find(plan->problem());
-    if (!algorithm || !plan->accepts(library()->handle, *algorithm))
+    if (!find_known(choices, *plan) && plan->joins_epilogue())
+      plan->part_epilogue(); // as rank 0 did
+    const cublasLtMatmulAlgo_t *algorithm = find_known(choices, *plan);
+    if (!algorithm)
       throw failure(exit_machine, "this rank cannot compute the " + plan->name() +
                                       " with the algorithm that rank 0 chose\n"
                                       "  try: devices of one kind and one version of cuBLAS on "

@@ -4,6 +4,7 @@
 #include "runtime/cuda/products/product_plan.h"
 
 #include "runtime/cuda/errors.h"
+#include "runtime/cuda/products/epilogue.h"
 #include "runtime/cuda/products/matmul.h"
 #include "runtime/failure.h"
 #include "runtime/kernels/matrix_storage.h"
@@ -90,14 +91,11 @@ cublasLtEpilogue_t library_epilogue(const product_key &key, bool swapped) {
 } // namespace
 
 product_plan::product_plan(const product_key &key, bool tf32)
-    : key_(key), geometry_(geometry_of(key.shape)) {
+    : key_(key), geometry_(geometry_of(key.shape)), tf32_(tf32) {
   const matmul_shape &shape = key.shape;
   name_ = format_text("matrix product %ldx%ldx%ld", static_cast<long>(shape.m),
                       static_cast<long>(shape.n), static_cast<long>(shape.k));
-  problem_ = math_name(key, tf32) + (key.adds ? " add " : " set ") + geometry_text(geometry_) +
-             " epilogue " + epilogue_name(key.epilogue) + " aligned";
-  for (int64_t alignment : key.alignment)
-    problem_ += " " + std::to_string(alignment);
+  name_problem();
 
   const cudaDataType scale = key.operands == product_number::f64 ? CUDA_R_64F : CUDA_R_32F;
   check_cublas(
@@ -109,6 +107,21 @@ product_plan::product_plan(const product_key &key, bool tf32)
   describe(geometry_.right, key.operands, right_);
   describe(geometry_.result, key.result, result_);
   set_epilogue();
+}
+
+void product_plan::name_problem() {
+  problem_ = math_name(key_, tf32_) + (key_.adds ? " add " : " set ") + geometry_text(geometry_) +
+             " epilogue " + epilogue_name(is_apart_ ? product_epilogue::none : key_.epilogue) +
+             " aligned";
+  for (int64_t alignment : key_.alignment)
+    problem_ += " " + std::to_string(alignment);
+}
+
+void product_plan::part_epilogue() {
+  is_apart_ = true;
+  name_problem();
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
+  check_cuda(find_epilogue_kernels(), "loading of the kernels that follow a matrix product");
 }
 
 template <typename T>
@@ -201,12 +214,15 @@ bool product_plan::accepts(cublasLtHandle_t library, const cublasLtMatmulAlgo_t 
 
 void product_plan::run(cublasLtHandle_t library, const product_operands &operands, char *workspace,
                        cudaStream_t stream) {
-  set_pointers(operands);
+  if (joins_epilogue())
+    set_pointers(operands);
   const matmul_shape &shape = key_.shape;
   const int64_t bytes = bytes_of(key_.operands), result_bytes = bytes_of(key_.result);
   run_loops(library, 0, static_cast<const char *>(operands.a) + shape.a.offset * bytes,
             static_cast<const char *>(operands.b) + shape.b.offset * bytes,
             static_cast<char *>(operands.c) + shape.c.offset * result_bytes, workspace, stream);
+  if (is_apart_)
+    queue_epilogue(key_, operands);
 }
 
 void product_plan::run_loops(cublasLtHandle_t library, size_t depth, const char *a, const char *b,

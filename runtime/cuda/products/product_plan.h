@@ -78,12 +78,17 @@ public:
   // Whether the algorithm can compute this product here.
   bool accepts(cublasLtHandle_t library, const cublasLtMatmulAlgo_t &algorithm) const;
   void adopt(const cublasLtMatmulAlgo_t &algorithm) { algorithm_ = algorithm; }
+  // Whether the library computes an epilogue with the product.
+  bool joins_epilogue() const { return key_.epilogue != product_epilogue::none && !is_apart_; }
+  // From now on the product is one without, and kernels of our own do the rest (epilogue.h).
+  void part_epilogue();
 
-  // Queues the product with the adopted algorithm.
+  // Queues the product with the adopted algorithm, and what follows it.
   void run(cublasLtHandle_t library, const product_operands &operands, char *workspace,
            cudaStream_t stream);
 
 private:
+  void name_problem();
   void describe(const column_major_matrix &matrix, product_number number,
                 layout_descriptor &layout);
   void set_epilogue();
@@ -96,6 +101,7 @@ private:
 
   product_key key_;
   product_geometry geometry_;
+  bool tf32_, is_apart_ = false;
   std::string name_, problem_;
   product_descriptor product_;
   layout_descriptor left_, right_, result_;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A thread for each element; sums by a block for each 32 columns, whose strips of lines are added
+// in order.
+#include "runtime/cuda/products/epilogue.h"
+
+#include "runtime/cuda/launch.h"
+#include "runtime/kernels/math.h"
+
+#include <algorithm>
+
+namespace trainc {
+namespace {
+
+constexpr unsigned block_threads = 256;
+constexpr int64_t most_blocks = 4096;
+constexpr int columns_of_block = 32, strips = block_threads / columns_of_block;
+constexpr float root_of_two_over_pi = 0.7978845608028654f, cubic = 0.044715f; // of GELU's tanh form
+
+__device__ float gelu(float x) {
+  return 0.5f * x * (1 + tanh(root_of_two_over_pi * (x + cubic * x * x * x)));
+}
+__device__ float gelu_derivative(float x) {
+  const float t = tanh(root_of_two_over_pi * (x + cubic * x * x * x));
+  return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * root_of_two_over_pi * (1 + 3 * cubic * x * x);
+}
+
+__device__ int64_t first_element() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ int64_t element_step() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
+// c += bias, for lines of `length` elements.
+__global__ void add_bias(const float *bias, int64_t length, int64_t count, float *c) {
+  for (int64_t i = first_element(); i < count; i += element_step())
+    c[i] += bias[i % length];
+}
+
+// c = gelu(c), and c as it was, where there is a place for it.
+__global__ void apply_gelu(int64_t count, float *c, float *linear) {
+  for (int64_t i = first_element(); i < count; i += element_step()) {
+    const float x = c[i];
+    if (linear)
+      linear[i] = x;
+    c[i] = gelu(x);
+  }
+}
+
+__global__ void multiply_by_derivative(const float *linear, int64_t count, float *c) {
+  for (int64_t i = first_element(); i < count; i += element_step())
+    c[i] *= gelu_derivative(linear[i]);
+}
+
+// sums[j] = the sum over i of x[i * line_stride + j * stride].
+__global__ void add_lines(const float *x, int64_t lines, int64_t line_stride, int64_t columns,
+                          int64_t stride, float *sums) {
+  __shared__ float of_strip[block_threads];
+  const int64_t column =
+      static_cast<int64_t>(blockIdx.x) * columns_of_block + threadIdx.x % columns_of_block;
+  float sum = 0;
+  if (column < columns)
+    for (int64_t i = threadIdx.x / columns_of_block; i < lines; i += strips)
+      sum += x[i * line_stride + column * stride];
+  of_strip[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x >= columns_of_block || column >= columns)
+    return;
+  for (int strip = 1; strip < strips; ++strip)
+    sum += of_strip[strip * columns_of_block + threadIdx.x];
+  sums[column] = sum;
+}
+
+launch_shape elementwise(int64_t count) {
+  const int64_t blocks = (count + block_threads - 1) / block_threads;
+  return {static_cast<unsigned>(std::clamp<int64_t>(blocks, 1, most_blocks)), block_threads};
+}
+
+void queue_sum(const float *x, int64_t lines, int64_t line_stride, int64_t columns, int64_t stride,
+               const void *sums) {
+  const int64_t extent = (lines - 1) * line_stride + (columns - 1) * stride + 1;
+  const int64_t blocks = (columns + columns_of_block - 1) / columns_of_block;
+  launch("a sum beside a matrix product", add_lines, {static_cast<unsigned>(blocks), block_threads},
+         reads(x, extent), lines, line_stride, columns, stride,
+         writes(static_cast<float *>(const_cast<void *>(sums)), columns));
+}
+
+} // namespace
+
+void queue_epilogue(const product_key &key, const product_operands &operands) {
+  const matmul_shape &shape = key.shape;
+  const int64_t count = shape.m * shape.n;
+  const int64_t length = shape.c.column_stride == 1 ? shape.n : shape.m; // of a line of c
+  float *c = static_cast<float *>(operands.c) + shape.c.offset;
+  auto *vector = static_cast<const float *>(operands.vector);
+  auto *linear = static_cast<float *>(const_cast<void *>(operands.linear));
+  const char *name = "what follows a matrix product";
+  switch (key.epilogue) {
+  case product_epilogue::none:
+    return;
+  case product_epilogue::bias:
+  case product_epilogue::gelu:
+    if (vector)
+      launch(name, add_bias, elementwise(count), reads(vector, length), length, count,
+             writes(c, count));
+    if (key.epilogue == product_epilogue::gelu)
+      launch(name, apply_gelu, elementwise(count), count, writes(c, count),
+             writes(linear, linear ? count : 0));
+    return;
+  case product_epilogue::gelu_gradient:
+    launch(name, multiply_by_derivative, elementwise(count),
+           reads(static_cast<const float *>(linear), count), count, writes(c, count));
+    if (vector)
+      queue_sum(c, count / length, length, length, 1, vector);
+    return;
+  case product_epilogue::sum_of_a:
+    return queue_sum(static_cast<const float *>(operands.a) + shape.a.offset, shape.k,
+                     shape.a.column_stride, shape.m, shape.a.row_stride, vector);
+  case product_epilogue::sum_of_b:
+    return queue_sum(static_cast<const float *>(operands.b) + shape.b.offset, shape.k,
+                     shape.b.row_stride, shape.n, shape.b.column_stride, vector);
+  }
+}
+
+cudaError_t find_epilogue_kernels() {
+  cudaFuncAttributes attributes;
+  cudaError_t status = cudaFuncGetAttributes(&attributes, add_bias);
+  if (status == cudaSuccess)
+    status = cudaFuncGetAttributes(&attributes, apply_gelu);
+  if (status == cudaSuccess)
+    status = cudaFuncGetAttributes(&attributes, multiply_by_derivative);
+  return status == cudaSuccess ? cudaFuncGetAttributes(&attributes, add_lines) : status;
+}
+
+} // namespace trainc
