@@ -181,9 +181,11 @@ device::device(const program &program, const trainer_options &options, communica
     own_->gpu.emplace(program, ranks, *host);
     return;
   }
-  // Streams of messages must not wait for each other, nor a kernel for others to be loaded.
+  // Streams of messages must not wait for each other, nor a kernel for others to be loaded. A rank
+  // alone has no messages, and starts sooner without what it does not run.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
-  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+  if (ranks.size() > 1)
+    setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   own_->gpu.emplace(program, ranks);
 }
 
@@ -368,7 +370,9 @@ void device::implementation::plan_work(memory_use use) {
         prog.forward_backward(nowhere);
       prog.update(nowhere);
     }
-    prog.evaluate(nowhere);
+    // A run that never evaluates needs no algorithms for it; who calls a library may at any time.
+    if (use == memory_use::forward || gpu->is_hosted || options.evaluate_every.count > 0)
+      prog.evaluate(nowhere);
   });
 }
 

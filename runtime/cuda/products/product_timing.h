@@ -25,8 +25,10 @@ private:
   void reserve(int64_t bytes);
   float milliseconds(cublasLtHandle_t library, product_plan &plan, const product_operands &operands,
                      float best);
+  void warm_up(cublasLtHandle_t library, product_plan &plan, const product_operands &operands);
 
   cudaStream_t stream_;
+  bool is_warm_ = false;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   char *memory_ = nullptr;
   int64_t bytes_ = 0;
