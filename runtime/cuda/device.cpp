@@ -38,6 +38,7 @@ constexpr int64_t kept_bytes = 8; // of a scalar that `keep` copies
 product_settings product_settings_of(const trainer_options &options, bool is_hosted) {
   product_settings result;
   result.tf32 = options.math == product_math::tf32;
+  result.epilogues = !options.no_epilogues;
   result.timed = !options.no_tuning && !is_hosted;
   if (is_hosted)
     return result;

@@ -146,6 +146,7 @@ struct trainer_options {
   shard_kind shard = shard_kind::none;
   product_math math = product_math::ieee;
   bool no_tuning = false;
+  bool no_epilogues = false;
   std::string product_choices; // file; `none`: nowhere
 };
 

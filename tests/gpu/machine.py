@@ -20,12 +20,19 @@ PEAKS = (
     ("B200", {"f32": 75, "tf32": 1100, "bf16": 2250}),
 )
 
+LEAST_DRIVER = 580  # that runs CUDA 13
+
 PLACES = ("/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/x86_64-linux/lib", "/usr/lib/x86_64-linux-gnu",
           "/usr/lib64")
 
 
 def peaks_of(device):
     return next((peaks for name, peaks in PEAKS if name in device), None)
+
+
+def program(name):
+    """The path of a program of CUDA's; None: there is none."""
+    return shutil.which(name) or next(iter(sorted(glob.glob(f"/usr/local/cuda*/bin/{name}"))), None)
 
 
 def steps_of(log):
@@ -76,4 +83,8 @@ def description(session):
     if found.returncode != 0:
         raise SystemExit(f"gpu.sh: no GPU is visible here: nvidia-smi says: {found.stdout.strip()}\n"
                          "  try: a machine with one and its driver")
-    return found.stdout.strip()
+    line = found.stdout.strip().splitlines()[0]
+    driver = line.split(",")[1].strip()
+    if int(driver.split(".")[0]) < LEAST_DRIVER:
+        raise SystemExit(f"gpu.sh: the driver is {driver}, and CUDA 13 needs {LEAST_DRIVER} or newer\n  try: another machine")
+    return line

@@ -2,6 +2,8 @@
 #
 # Checks within a limit of time: what each printed, how it ended, and the files that say so.
 import concurrent.futures
+import contextlib
+import json
 import os
 import pathlib
 import subprocess
@@ -24,7 +26,7 @@ class Skipped(Exception):
 class Session:
     def __init__(self, options):
         self.options = options
-        self.end = time.monotonic() + options.limit
+        self.end = self.end_of_part = time.monotonic() + options.limit
         self.scratch = pathlib.Path(options.scratch).resolve()
         self.payload = self.scratch / "work" / "payload"
         self.results = pathlib.Path(options.results or self.scratch / "results").resolve()
@@ -35,21 +37,37 @@ class Session:
         self.counts = {"ok": 0, "FAILED": 0, "skipped": 0}
         self.lock = threading.Lock()
         self.document = {"checks": [], "speed": {}}
+        self.losses = {}  # of GPT-2, by what was measured
 
     def left(self):
-        return self.end - time.monotonic()
+        return min(self.end, self.end_of_part) - time.monotonic()
+
+    @contextlib.contextmanager
+    def part(self, name, seconds):
+        """What takes no longer than this."""
+        begin = time.monotonic()
+        self.end_of_part = begin + seconds
+        self.say(f"-- {name}: at most {max(0, self.left()):.0f} s")
+        try:
+            yield
+        finally:
+            self.end_of_part = self.end
+            self.say(f"-- {name}: {time.monotonic() - begin:.0f} s, {self.left():.0f} s are left")
 
     def say(self, line):
         print(line, flush=True)
         with open(self.results / "summary.txt", "a") as file:
             file.write(line + "\n")
 
-    def run(self, command, longest=LONGEST):
+    def write(self):
+        (self.results / "results.json").write_text(json.dumps(self.document, indent=1) + "\n")
+
+    def run(self, command, longest=LONGEST, environment=None):
         """Its output. Neither it nor what it started outlives its time."""
         seconds = min(longest, self.left())
         if seconds <= 0:
             raise Skipped(NO_TIME)
-        process = subprocess.Popen([str(word) for word in command], cwd=self.payload, env=self.environment,
+        process = subprocess.Popen([str(word) for word in command], cwd=self.payload, env={**self.environment, **(environment or {})},
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    start_new_session=True, text=True, errors="replace")
         try:
@@ -78,6 +96,7 @@ class Session:
             self.counts[result] += 1
             self.document["checks"].append({"check": name, "result": result, "detail": detail or ""})
             self.say(f"{result:8}{name}" + (f": {detail}" if detail else ""))
+            self.write()
         return result == "ok"
 
     def together(self, work, items):

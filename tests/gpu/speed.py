@@ -16,7 +16,9 @@ from session import Failed, Skipped
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-ORDER = ("bf16-8x1024", "bf16-64x1024", "f32-8x1024")  # the most important first
+FIRST = ("bf16-8x1024", "f32-4x16")  # of the payload, and of that for the emulator
+OTHERS = ("bf16-64x1024", "f32-8x1024")
+CLOSE = 0.02  # losses of bf16 to those of f32
 LEAST_SECONDS = 40  # for one of them
 LEAST_SECONDS_OF_TORCH = 60
 LONGEST = 180  # seconds of one command, which may compile or choose algorithms first
@@ -79,6 +81,8 @@ def step_time(session, folder, settings, math):
                  "--math", math, "--no-progress", "--no-checkpoints", "--no-tensorboard",
                  "--run", folder / "run", "--overwrite"], longest=LONGEST)
     rows = machine.steps_of(folder / "run" / "log.jsonl")
+    if math == "ieee":
+        session.losses[folder.name] = [row["loss"] for row in rows]
     return statistics.median(row["milliseconds"] for row in rows[steps // 4:])
 
 
@@ -108,30 +112,60 @@ def measure_one(session, folder, name, math):
     return "\n".join([", ".join(words), *table(kernels, copy_rate)])
 
 
-def measure(session):
-    for folder in sorted((session.payload / "speed").iterdir(),
-                         key=lambda each: (*ORDER, each.name).index(each.name)):
+def compare_precisions(session):
+    narrow, wide = session.losses["bf16-8x1024"], session.losses["f32-8x1024"]
+    worst = max(abs(a - b) for a, b in zip(narrow, wide))
+    if not worst <= CLOSE:
+        raise Failed(f"losses of bf16 are up to {worst:.3g} from those of f32; at most {CLOSE} is right\n{narrow}\n{wide}")
+    return f"{worst:.1e}"
+
+
+def measure(session, names):
+    for name in names:
+        folder = session.payload / "speed" / name
+        if not folder.exists():
+            continue
         maths = {"ieee": folder.name}
         if folder.name.startswith("f32"):
             maths["tf32"] = "t" + folder.name
         for math, name in maths.items():
             session.check(f"GPT-2 {name}", lambda: measure_one(session, folder, name, math))
+    if names == OTHERS and {"bf16-8x1024", "f32-8x1024"} <= session.losses.keys():
+        session.check("GPT-2: losses of bf16 beside f32", lambda: compare_precisions(session))
+
+
+def count(session):
+    """Nsight Compute's counters of the kernels of a step, where it is found."""
+    program, folder = machine.program("ncu"), session.payload / "speed" / FIRST[0]
+    if not program or not folder.exists():
+        return session.say("skipped counters: no ncu on PATH or in CUDA's folder, or no GPT-2")
+
+    def work():
+        settings = json.loads((folder / "settings.json").read_text())
+        make_tokens(folder / "tokens.bin", settings, 2)
+        session.run([program, "--set", "basic", "--csv", "--log-file", session.results / "ncu.csv", folder / "trainer", "train",
+                     "--tokens", folder / "tokens.bin", "--token-type", "u16", "--steps", 2, "--no-progress", "--no-checkpoints",
+                     "--no-tensorboard", "--run", folder / "counted", "--overwrite"], longest=LONGEST)
+    session.check("counters of GPT-2", work)
 
 
 def compare_torch(session):
-    def work():
+    """In the environment that the script was started in: PyTorch brings its libraries."""
+    batch, sequence = BESIDE.split("-")[1].split("x")
+
+    def work(vocabulary):
         if session.left() < LEAST_SECONDS_OF_TORCH:
             raise Skipped(f"less than {LEAST_SECONDS_OF_TORCH} s are left")
-        batch, sequence = BESIDE.split("-")[1].split("x")
-        session.environment["TORCHINDUCTOR_CACHE_DIR"] = str(session.payload / "torch")
         try:
-            output = session.run([sys.executable, HERE / "torch_gpt2.py", "--batch", batch, "--sequence", sequence],
-                                 longest=LONGEST)
+            output = session.run([sys.executable, HERE / "torch_gpt2.py", "--batch", batch, "--sequence", sequence,
+                                  "--vocabulary", vocabulary], longest=LONGEST,
+                                 environment={"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", ""),
+                                              "TORCHINDUCTOR_CACHE_DIR": str(session.payload / "torch")})
         except Failed as problem:
             if str(problem).endswith("exit code 4"):
                 raise Skipped("no PyTorch with CUDA") from None
             raise
-        found = session.document["speed"]["torch.compile"] = json.loads(output.splitlines()[-1])
+        found = session.document["speed"][f"torch.compile {vocabulary}"] = json.loads(output.splitlines()[-1])
         words = f"{found['milliseconds']:.2f} ms, {found['tokens_per_second']:.0f} tokens/s"
         if BESIDE in session.document["speed"]:
             ratio = found["milliseconds"] / session.document["speed"][BESIDE]["milliseconds"]
@@ -139,4 +173,5 @@ def compare_torch(session):
         return words
 
     if (session.payload / "speed" / BESIDE).exists():
-        session.check(f"torch.compile {BESIDE}", work)
+        for vocabulary in (50257, 50304):  # GPT-2's, and a multiple of 64
+            session.check(f"torch.compile {BESIDE}, vocabulary {vocabulary}", lambda: work(vocabulary))

@@ -3,7 +3,7 @@
 # A training step of GPT-2 124M in PyTorch by torch.compile: bf16 autocast over parameters of f32, fused attention,
 # fused AdamW. Prints one line of JSON. Ends with 4 where there is no PyTorch, or it has no such device.
 #
-#   torch_gpt2.py [--batch N] [--sequence N] [--steps N] [--layers N] [--width N] [--device cuda]
+#   torch_gpt2.py [--batch N] [--sequence N] [--steps N] [--layers N] [--width N] [--vocabulary N] [--device cuda]
 import argparse
 import json
 import statistics
@@ -11,7 +11,6 @@ import sys
 import time
 
 NO_TORCH = 4
-VOCABULARY = 50257
 WARM_UP = 5  # steps
 
 try:
@@ -41,9 +40,9 @@ class Block(nn.Module):
 
 
 class Gpt2(nn.Module):
-    def __init__(self, layers, width, positions):
+    def __init__(self, vocabulary, layers, width, positions):
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(VOCABULARY, width), nn.Embedding(positions, width)
+        self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(positions, width)
         self.blocks = nn.ModuleList(Block(width, width // 64) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         for parameter in self.parameters():
@@ -60,7 +59,8 @@ class Gpt2(nn.Module):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name, value in (("batch", 64), ("sequence", 1024), ("steps", 20), ("layers", 12), ("width", 768)):
+    for name, value in (("batch", 64), ("sequence", 1024), ("steps", 20), ("layers", 12), ("width", 768),
+                        ("vocabulary", 50257)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
@@ -68,13 +68,13 @@ def main():
         sys.exit(NO_TORCH)
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")
-    model = Gpt2(arguments.layers, arguments.width, arguments.sequence).to(arguments.device)
+    model = Gpt2(arguments.vocabulary, arguments.layers, arguments.width, arguments.sequence).to(arguments.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True)
     compiled = torch.compile(model)
     shape = (arguments.batch, arguments.sequence)
     times = []
     for step in range(WARM_UP + arguments.steps):
-        tokens, labels = (torch.randint(VOCABULARY, shape, device=arguments.device) for _ in range(2))
+        tokens, labels = (torch.randint(arguments.vocabulary, shape, device=arguments.device) for _ in range(2))
         begin = time.perf_counter()
         with torch.autocast(arguments.device, torch.bfloat16):
             loss = compiled(tokens, labels)

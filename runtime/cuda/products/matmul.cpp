@@ -174,8 +174,12 @@ void multiply(const matmul_shape &shape, product_epilogue epilogue, bool adds,
   key.alignment[4] = alignment(matrix_layout(), operands.linear, key.result);
   auto found = library()->plans.find(key);
   if (own_work().planning) {
-    if (found == library()->plans.end())
-      library()->plans[key] = std::make_unique<product_plan>(key, library()->settings.tf32);
+    if (found == library()->plans.end()) {
+      auto &plan = library()->plans[key] =
+          std::make_unique<product_plan>(key, library()->settings.tf32);
+      if (plan->joins_epilogue() && !library()->settings.epilogues)
+        plan->part_epilogue();
+    }
     return;
   }
   if (found == library()->plans.end())

@@ -22,6 +22,7 @@ constexpr int64_t product_workspace_bytes = 32 << 20; // what NVIDIA recommends 
 
 struct product_settings {
   bool tf32 = false;       // f32 products with operands rounded to TF32
+  bool epilogues = true;   // else kernels of our own do what follows a product
   bool timed = true;       // else the first algorithm that the library proposes
   std::string choice_file; // empty: choices are not kept
 };
