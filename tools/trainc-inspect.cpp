@@ -366,7 +366,8 @@ void show() {
     chosen = viewCalled(kRunTable);
   if (!chosen)
     throw failure(exit_usage, "trainc-inspect: there is no view '" + view +
-                                  "'\n  try: " + listed([](const View &) { return true; }));
+                                  "'\n  try: " + listed([](const View &) { return true; }) +
+                                  "; several folders of runs with table or --html alone");
   checkOptionsOf(chosen->name);
   if (svg.getNumOccurrences() == 0)
     return chosen->print();

@@ -38,6 +38,7 @@ def export(module, args, path, *, kwargs=None, dynamic=True, input_names=None, o
     A module that is in eval() with all its parts is exported as in train(). In any other, what is in eval() stays so: a
     batch norm then keeps its running statistics, a dropout drops nothing. Modes and parameters of the module are left as they were.
     """
+    warn_of_modes(module)
     args = (args,) if isinstance(args, torch.Tensor) else tuple(args)
     kwargs = dict(kwargs or {})
     program = _program_of(module, args, kwargs, dynamic, input_names, output_names, options)
@@ -137,6 +138,14 @@ def train_where_nothing_does(module):
     """A module that is in eval() with all its parts is meant to train as a whole."""
     if not any(one.training for one in module.modules()):
         module.train()
+
+
+def warn_of_modes(module):
+    norms = [name for name, one in module.named_modules() if isinstance(one, torch.nn.modules.batchnorm._NormBase)]
+    if norms and not any(one.training for one in module.modules()) and not all(one.requires_grad for one in module.parameters()):
+        warnings.warn(f"the module is in eval() with all its parts, and is taken as in train(): its batch norms ('{norms[0]}' and others) take the "
+                      "batch's statistics\n  try: train() of a part, such as the new head, where norms of a frozen part are to keep theirs; or of "
+                      "the whole")
 
 
 @contextlib.contextmanager

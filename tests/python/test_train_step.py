@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """trainc.torch.TrainStep beside the same PyTorch loop: losses of 20 steps, and what sync() leaves in the module."""
 import copy
+import warnings
 
 import pytest
 import torch
@@ -707,3 +708,91 @@ def test_a_head_alone_in_train():
     step = TrainStep(module, nn.CrossEntropyLoss(), "sgd", example=(x, y))
     assert step(x, y, learning_rate=0.1) == pytest.approx(expected, rel=1e-5)
     assert torch.equal(step.sync()[0][1].running_mean, before)
+
+
+def losses_of(step, optimizer, batches, change):
+    """Of a step and, with a copy of the module made before, of PyTorch; `change` alters the groups of both in the middle."""
+    module = copy.deepcopy(step.module)
+    other = type(optimizer)(module.parameters(), **optimizer.defaults)
+    own, expected = [], []
+    for number, (x, y) in enumerate(batches):
+        if number == len(batches) // 2:
+            change(optimizer.param_groups[0])
+            change(other.param_groups[0])
+        own.append(step(x, y))
+        other.zero_grad()
+        loss = nn.functional.cross_entropy(module(x), y)
+        loss.backward()
+        other.step()
+        expected.append(loss.item())
+    return own, expected
+
+
+def test_momentum_that_begins_in_mid_run():
+    module = nn.Linear(6, 3)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.3)
+    batches = [(torch.randn(4, 6), torch.randint(0, 3, (4,))) for _ in range(8)]
+    step = TrainStep(module, nn.CrossEntropyLoss(), optimizer, example=batches[0])
+    own, expected = losses_of(step, optimizer, batches, lambda group: group.update(momentum=0.9))
+    assert own == pytest.approx(expected, rel=1e-5)
+
+
+def test_what_an_optimizer_cannot_become_in_mid_run():
+    module, x, y = nn.Linear(6, 3), torch.randn(4, 6), torch.randint(0, 3, (4,))
+    optimizer = torch.optim.AdamW(module.parameters())
+    step = TrainStep(module, nn.CrossEntropyLoss(), optimizer, example=(x, y))
+    step(x, y)
+    optimizer.param_groups[0]["decoupled_weight_decay"] = False
+    with pytest.raises(CompileError, match="decoupled_weight_decay=False"):
+        step(x, y)
+
+
+def test_an_optimizer_may_have_frozen_parameters():
+    module = nn.Sequential(nn.Linear(6, 8), nn.Linear(8, 3))
+    module[0].requires_grad_(False)
+    x, y = torch.randn(4, 6), torch.randint(0, 3, (4,))
+    step = TrainStep(module, nn.CrossEntropyLoss(), torch.optim.AdamW(module.parameters()), example=(x, y))
+    assert step(x, y) == pytest.approx(nn.functional.cross_entropy(module(x), y).item(), rel=1e-5)
+
+
+def test_schedulers_and_constants_are_no_reason_to_warn():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(6, 3)
+            self.register_buffer("scale", torch.tensor([0.5, 1.0, 2.0]))
+
+        def forward(self, x):
+            return self.linear(x) * self.scale
+
+    module, x, y = Scaled(), torch.randn(4, 6), torch.randint(0, 3, (4,))
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    step = TrainStep(module, nn.CrossEntropyLoss(), optimizer, example=(x, y))
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            step(x, y)
+            scheduler.step()
+        step.sync()
+
+
+def test_a_module_that_is_all_in_eval_is_said_to_train():
+    module = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)).eval()
+    module[0].requires_grad_(False)
+    with pytest.warns(UserWarning, match="in eval.. with all its parts.*batch norms .'1'"):
+        TrainStep(module, nn.CrossEntropyLoss(), "sgd", example=(torch.randn(4, 6), torch.randint(0, 3, (4,))))
+
+
+def test_micro_batches_are_counted():
+    module, x, y = nn.Linear(6, 3), torch.randn(4, 6), torch.randint(0, 3, (4,))
+    step = TrainStep(module, nn.CrossEntropyLoss(), "sgd", example=(x, y), micro_batches=2)
+    for _ in range(2):
+        step.accumulate(x, y)
+        with pytest.raises(ModelError, match="only the last is left"):
+            step.accumulate(x, y)
+        step(x, y)
+    one = TrainStep(module, nn.CrossEntropyLoss(), "sgd", example=(x, y))
+    with pytest.raises(ModelError, match="micro_batches=N"):
+        one.accumulate(x, y)
+    one(x, y)

@@ -79,10 +79,13 @@ public:
     } while (line.find_first_not_of(" \t\r") == std::string::npos);
     const auto object = bounded_json(line, kDeepestRecord);
     if (!object.is_object())
-      refuse(foreignByte(line).empty()
+      refuse(!foreignByte(line).empty()
+                 ? "is not UTF-8\n  try: " + conversionOf(file_.path(), "WINDOWS-1252")
+             : line.front() == '['
                  ? "is not a JSON object\n  try: jq -c '.[]' " + file_.path() +
                        " where all objects are in one array"
-                 : "is not UTF-8\n  try: " + conversionOf(file_.path(), "WINDOWS-1252"));
+                 : "is not a JSON object, or has half of a character (\\ud83d alone)\n  try: jq . "
+                   "for the place");
     const auto &text = fieldOf(object, fields_.text, "--text");
     if (!text.is_string())
       refuse("'" + fields_.text + "' is no text, but " + text.type_name());
@@ -108,7 +111,7 @@ private:
     std::string known;
     for (const auto &entry : object.items())
       known += (known.empty() ? "" : ", ") + entry.key();
-    refuse("has no field '" + name + "'\n  try: " + option + " with one of " + known);
+    refuse("has no field '" + name + "'\n  try: one there, or " + option + " with one of " + known);
   }
 
   bool nextLine(std::string &line) {

@@ -27,7 +27,8 @@ def settings_of(optimizer):
     """Hyperparameters by the library's names. What trainc has no name for must be off. Raises CompileError."""
     name = name_of(optimizer)
     if len(optimizer.param_groups) != 1:
-        raise CompileError("an optimizer with several groups of parameters\n  try: its name, and compile={\"group\": ...}")
+        raise CompileError("an optimizer with several groups of parameters\n  try: its name, compile={\"group\": \"head=fc\\\\..*\"} and "
+                           "step(x, y, learning_rate_of_head=1e-2)")
     group, settings, refused = optimizer.param_groups[0], {}, []
     for key in optimizer.defaults:  # others are a scheduler's
         value = group[key]
@@ -39,9 +40,9 @@ def settings_of(optimizer):
             settings.update({f"eps{i}": float(one) for i, one in enumerate(value, 1) if one is not None})
         elif key in _SETTINGS[name]:
             settings[key] = float(value)
-        elif key == "decoupled_weight_decay" and value and name in ("adam", "adamw"):
-            if name != "adamw":
-                refused.append(key)
+        elif key == "decoupled_weight_decay" and name in ("adam", "adamw"):
+            if value != (name == "adamw"):
+                refused.append(f"{key}={value}")
         elif key not in _WAYS and value:
             refused.append(f"{key}={value}")
     if refused:

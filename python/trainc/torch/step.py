@@ -9,7 +9,7 @@ import numpy
 import torch
 
 from trainc.compiler import CompileError, library_of
-from trainc.export import export_without_values
+from trainc.export import export_without_values, warn_of_modes
 from trainc.model import Model, ModelError, ModelWarning
 from trainc.torch import losses, optimizers, tensors
 from trainc.torch.check import CheckError, UpdateCheck, check_gradients
@@ -48,12 +48,13 @@ class TrainStep:
     """
 
     def __init__(self, module, loss, optimizer="adamw", *, example, micro_batches=1, threads=0, seed=0, check=True, compile=None, **settings):
+        warn_of_modes(module)
         self.module = module
         self._torch_optimizer = optimizer if isinstance(optimizer, torch.optim.Optimizer) else None
         self._settings = settings
         if self._torch_optimizer is not None:
             settings = {**optimizers.settings_of(optimizer), **settings}
-            given = {id(one) for one in optimizer.param_groups[0]["params"]}
+            given = {id(one) for one in optimizer.param_groups[0]["params"] if one.requires_grad}
             if given != {id(one) for one in module.parameters() if one.requires_grad}:
                 raise CompileError("the optimizer's parameters are not those of the module that have requires_grad\n  try: "
                                    "requires_grad_(False) for those that it does not have")
@@ -109,7 +110,7 @@ class TrainStep:
             states = optimizers.states_of(self.module, optimizer)
             if states:
                 tensors.give_to(self.model.load_optimizer_state, states)
-        self._passes = 0
+        self._passes = self._accumulated = 0
         self._unchecked_gradients = self._loss is not None
         # PyTorch's optimizer has one rate and decay for all
         self._unchecked_update = self._loss is not None and optimizer is not None and self._options["decay"] == ".*" and "group" not in self._options
@@ -156,10 +157,13 @@ class TrainStep:
         if self._loaded is not None:
             self._take_settings()
         self.model.set(**settings)
-        self.accumulate(x, y)
+        self._accumulate(x, y)
         applied_before = self.model.last is None or self.model.last["applied"]
         check = self._update_check({**self._settings, **settings})
         loss = self.model.update()
+        self._accumulated = 0
+        if self._loaded is not None:
+            self._loaded._opt_called = True  # schedulers look whether it stepped
         if check is not None:
             check.compare()
         if not self.model.last["applied"] and applied_before:
@@ -182,7 +186,13 @@ class TrainStep:
                       ModelWarning, stacklevel=4)
 
     def accumulate(self, x, y=None):
-        """Forward and backward pass of a micro-batch. Returns its loss."""
+        """Forward and backward pass of a micro-batch of several; a call makes the step with the last of them. Returns its loss."""
+        if self._accumulated + 1 >= self._micro_batches:
+            raise ModelError(2, f"of the step's {self._micro_batches} micro-batches only the last is left\n  try: the step itself for it; "
+                                "TrainStep(..., micro_batches=N), which has N; discard()")
+        return self._accumulate(x, y)
+
+    def _accumulate(self, x, y):
         batch = self._batch(x, y)
         if self._unchecked_gradients and (self._without_dropout or self._micro_batches > 1):
             with Model(self._without_dropout or self.model.folder, **self._run) as beside:
@@ -190,6 +200,7 @@ class TrainStep:
                 self._check(x, y, beside, beside.forward_backward(batch))
         loss = self.model.forward_backward(batch)
         self._passes += 1
+        self._accumulated += 1
         self._check(x, y, self.model, loss)
         return loss
 
@@ -254,6 +265,7 @@ class TrainStep:
     def discard(self):
         """Forgets the micro-batches since the last step."""
         self.model.discard()
+        self._accumulated = 0
 
     @property
     def last(self):
@@ -265,11 +277,8 @@ class TrainStep:
         that was given at first, or `optimizer`."""
         optimizer = self._checked(optimizer)
         own = {**dict(self.module.named_parameters(remove_duplicate=False)), **dict(self.module.named_buffers(remove_duplicate=False))}
-        with warnings.catch_warnings():  # of buffers that are constants of the program: they stay as they are
-            warnings.simplefilter("ignore", ModelWarning)
-            state = tensors.written_by(self.model.save_state_dict)
         with torch.no_grad():
-            for name, values in state.items():
+            for name, values in tensors.written_by(self.model.save_state_dict).items():
                 if name not in own:
                     raise ModelError(4, f"'{name}' has been trained, and the module has nothing of that name")
                 own[name].copy_(values.reshape(own[name].shape))
