@@ -51,9 +51,13 @@ def compare_losses(session, fixture, steps, *options, environment=None):
     expected = machine.steps_of(session.payload / "losses" / f"{fixture}.jsonl")[:steps]
     if len(got) != len(expected):
         raise Failed(f"{len(got)} steps, expected {len(expected)}")
+    if [row.get("skipped", False) for row in got] != [row.get("skipped", False) for row in expected]:
+        raise Failed("other steps were skipped than on the CPU")  # of fp16, whose scale was too large
     worst, fault = 0, ""
     for key, share in (("loss", 1), ("gradient_norm", 0.5)):
         for found, wanted in zip(got, expected):
+            if found.get("skipped"):
+                continue
             difference = abs(found[key] - wanted[key]) / abs(wanted[key]) * share
             if not difference <= tolerance and not fault:
                 fault = f"step {found['step']}: {key} {found[key]}, on the CPU {wanted[key]}"
