@@ -44,7 +44,7 @@ fi
 [ $what = prepare ] || exec python3 "$root/tests/gpu/run.py" "$place" "${rest[@]}"
 
 # also in 16 bits, whose instructions the emulator replaces
-narrow='^(gpt2_dynamo20|nanogpt_dynamo20|resnet_script17_training)$'
+narrow='^(mlp_relu_dynamo18|gpt2_dynamo20|nanogpt_dynamo20|resnet_script17_training)$'
 [ -z "$is_emulated" ] || narrow='^mlp_relu_dynamo18$'
 most_bytes=50000000 # of what travels to the machine
 export TRAINC=$build/bin/trainc

@@ -141,11 +141,12 @@ def train_where_nothing_does(module):
 
 
 def warn_of_modes(module):
-    norms = [name for name, one in module.named_modules() if isinstance(one, torch.nn.modules.batchnorm._NormBase)]
+    norms = [name for name, one in module.named_modules()
+             if isinstance(one, torch.nn.modules.batchnorm._BatchNorm) and one.running_mean is not None]
     if norms and not any(one.training for one in module.modules()) and not all(one.requires_grad for one in module.parameters()):
-        warnings.warn(f"the module is in eval() with all its parts, and is taken as in train(): its batch norms ('{norms[0]}' and others) take the "
-                      "batch's statistics\n  try: train() of a part, such as the new head, where norms of a frozen part are to keep theirs; or of "
-                      "the whole")
+        warnings.warn(f"the module is in eval() with all its parts, and is taken as in train(): its batch norms, '{norms[0]}' the first, take "
+                      "the batch's statistics\n  try: train() of a part, such as the new head, where norms of a frozen part are to keep theirs; or of "
+                      "the whole", stacklevel=3)
 
 
 @contextlib.contextmanager

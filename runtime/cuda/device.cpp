@@ -371,8 +371,10 @@ void device::implementation::plan_work(memory_use use) {
         prog.forward_backward(nowhere);
       prog.update(nowhere);
     }
-    // A run that never evaluates needs no algorithms for it; who calls a library may at any time.
-    if (use == memory_use::forward || gpu->is_hosted || options.evaluate_every.count > 0)
+    // A run that never evaluates, nor writes text, needs no algorithms for it; who calls a library
+    // may at any time.
+    if (use == memory_use::forward || gpu->is_hosted || options.evaluate_every.count > 0 ||
+        options.sample_every > 0)
       prog.evaluate(nowhere);
   });
 }

@@ -32,7 +32,7 @@ def peaks_of(device):
 
 def program(name):
     """The path of a program of CUDA's; None: there is none."""
-    return shutil.which(name) or next(iter(sorted(glob.glob(f"/usr/local/cuda*/bin/{name}"))), None)
+    return shutil.which(name) or max(glob.glob(f"/usr/local/cuda*/bin/{name}"), default=None)
 
 
 def steps_of(log):

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
+#include <limits>
 #include <memory>
 
 namespace trainc::data {
@@ -98,7 +100,11 @@ private:
                                                 labels_.number.line, labels_.number.field.c_str()));
     if (!labels_.numbers && labels_.beyond.line)
       refuse(labels_.beyond.line,
-             name + " has more than 65,536 different texts, too many for classes\n  try: --label");
+             name + " has more than 65,536 different texts, too many for classes\n  try: --label "
+                    "with another field");
+    if (labels_.digits && !labels_.whole)
+      refuse(labels_.fraction.line, name + " is " + labels_.fraction.field +
+                                        ", which int64 does not hold\n  try: numbers of classes");
   }
 
   // Tokens of a text with those before and behind it, no more than fit.
@@ -153,7 +159,7 @@ private:
       present.resize(length_, 0);
       ids.append(padded.data());
       mask.append(present.data());
-      append(labels, record.label);
+      append(labels, record.line, record.label);
     }
     ids.finish({{"made", "trainc-data labelled"}, {"vocabulary", size_}});
     mask.finish({{"made", "trainc-data labelled"}});
@@ -168,11 +174,14 @@ private:
     printf(cut_ ? "; %" PRId64 " are cut after %zu\n" : "\n", cut_, length_);
   }
 
-  void append(SplitFile &file, const std::string &label) const {
+  void append(SplitFile &file, int64_t line, const std::string &label) const {
     int64_t whole = labels_.numbers ? 0 : labels_.classOf(label);
     if (labels_.numbers && !labels_.whole) {
       double value = 0;
       fieldToNumber(label, value);
+      if (std::abs(value) > static_cast<double>(std::numeric_limits<float>::max()))
+        refuse(line, "'" + labels_.name + "' is " + label +
+                         ", which is beyond the numbers of float32\n  try: a smaller unit");
       const auto narrow = static_cast<float>(value);
       return file.append(&narrow);
     }

@@ -3,12 +3,14 @@
 // Reading of texts with labels.
 #include "tools/data/record_reader.h"
 
+#include "tools/data/csv_column.h"
 #include "tools/data/encoding.h"
 
 #include "runtime/failure.h"
 #include "runtime/files/bounded_json.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cinttypes>
 #include <filesystem>
 
@@ -48,9 +50,9 @@ private:
   size_t columnOf(const std::string &name, const std::string &option) const {
     std::string known;
     for (size_t i = 0; i < row_.size(); ++i) {
-      if (row_[i] == name)
+      if (trimmed(row_[i]) == name)
         return i;
-      known += (known.empty() ? "" : ", ") + row_[i];
+      known += (known.empty() ? "" : ", ") + trimmed(row_[i]);
     }
     throw failure(exit_usage, file_.path() + ": has no column '" + name + "'\n  try: " + option +
                                   " with one of " + known);
@@ -84,8 +86,10 @@ public:
              : line.front() == '['
                  ? "is not a JSON object\n  try: jq -c '.[]' " + file_.path() +
                        " where all objects are in one array"
-                 : "is not a JSON object, or has half of a character (\\ud83d alone)\n  try: jq . "
-                   "for the place");
+                 : format_text("is not a JSON object of at most %d levels, or has half of a "
+                               "character (\\ud83d alone)\n  try: jq -c . ",
+                               kDeepestRecord) +
+                       file_.path() + ", which writes an object a line");
     const auto &text = fieldOf(object, fields_.text, "--text");
     if (!text.is_string())
       refuse("'" + fields_.text + "' is no text, but " + text.type_name());
@@ -144,7 +148,9 @@ private:
 } // namespace
 
 std::unique_ptr<RecordReader> recordsOf(const input_file &file, const RecordFields &fields) {
-  const std::string ending = std::filesystem::path(file.path()).extension();
+  std::string ending = std::filesystem::path(file.path()).extension();
+  for (char &c : ending)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (ending == ".jsonl" || ending == ".ndjson" || ending == ".json")
     return std::make_unique<LinesReader>(file, fields);
   return std::make_unique<TableReader>(file, fields, ending == ".tsv" ? '\t' : ',');

@@ -25,13 +25,14 @@ public:
   virtual ~RecordReader() = default;
 
   /// The next record; false at the end. Throws `failure`: exit_data with the line for what is no
-  /// record, exit_usage where there is no such field.
+  /// record, or lacks a field.
   virtual bool read(LabelledText &record) = 0;
   virtual int64_t bytes() const = 0; // read so far
 };
 
 /// JSON for files that end in .jsonl, .ndjson or .json: an object a line, whose label is a text, a
 /// number, true or false. Tables for all others, with tabs between fields where they end in .tsv.
+/// Throws `failure`: exit_usage where a table has no such column.
 std::unique_ptr<RecordReader> recordsOf(const input_file &file, const RecordFields &fields);
 
 } // namespace trainc::data

@@ -16,19 +16,22 @@ static UpdateResult buildSgd(Update &update) {
 
   Value gradient = update.penalizedGradient();
 
-  // The first momentum is the gradient itself, undampened. Without momentum there is none, so that
-  // it begins with the first gradient that has some.
+  // The first momentum is the gradient itself, undampened. Without momentum the buffer stays as it
+  // is, zero or not. Weakness: of a momentum that begins after the first step, the first is
+  // dampened.
   Value isPlain = s.create<nn::EqualOp>(momentum, zero);
-  Value share =
-      s.select(s.create<nn::EqualOp>(step, one), one, s.sub(one, update.scalar("dampening")));
+  Value kept = s.named("share_of_buffer", s.select(isPlain, one, momentum));
+  Value undampened = s.create<nn::EqualOp>(step, one);
+  Value share = s.select(undampened, one, s.sub(one, update.scalar("dampening")));
   Value taken = s.named("gradient_share", s.select(isPlain, zero, share));
-  Value buffer = b.named("momentum_buffer", b.add(b.mul(update.states[0], update.spread(momentum)),
+  Value buffer = b.named("momentum_buffer", b.add(b.mul(update.states[0], update.spread(kept)),
                                                   b.mul(gradient, update.spread(taken))));
 
-  // Nesterov: gradient + momentum * buffer; else the buffer, or the gradient without momentum.
-  Value looksAhead = s.named("looks_ahead", s.create<nn::GreaterOp>(nesterov, zero));
-  Value ofGradient =
-      s.named("share_of_gradient", s.select(s.create<nn::OrOp>(looksAhead, isPlain), one, zero));
+  // Nesterov: gradient + momentum * buffer, which is the gradient without momentum; else the
+  // buffer.
+  Value looksAhead =
+      s.named("looks_ahead", s.create<nn::OrOp>(s.create<nn::GreaterOp>(nesterov, zero), isPlain));
+  Value ofGradient = s.named("share_of_gradient", s.select(looksAhead, one, zero));
   Value ofBuffer = s.named("share_of_momentum", s.select(looksAhead, momentum, one));
   Value direction = b.named("direction", b.add(b.mul(gradient, update.spread(ofGradient)),
                                                b.mul(buffer, update.spread(ofBuffer))));

@@ -188,7 +188,8 @@ class TrainStep:
     def accumulate(self, x, y=None):
         """Forward and backward pass of a micro-batch of several; a call makes the step with the last of them. Returns its loss."""
         if self._accumulated + 1 >= self._micro_batches:
-            raise ModelError(2, f"of the step's {self._micro_batches} micro-batches only the last is left\n  try: the step itself for it; "
+            raise ModelError(2, ("the step has one micro-batch" if self._micro_batches == 1 else
+                                 f"of the step's {self._micro_batches} micro-batches only the last is left") + "\n  try: the step itself for it; "
                                 "TrainStep(..., micro_batches=N), which has N; discard()")
         return self._accumulate(x, y)
 

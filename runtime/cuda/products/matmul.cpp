@@ -67,9 +67,12 @@ std::string device_name() {
   return properties.name;
 }
 
+std::vector<cublasLtMatmulAlgo_t> proposals_for(const product_plan &plan) {
+  return plan.proposals(library()->handle, library()->settings.timed ? proposal_count : 1);
+}
+
 cublasLtMatmulAlgo_t chosen(product_plan &plan, product_timing &timing) {
-  const bool timed = library()->settings.timed;
-  const auto proposals = plan.proposals(library()->handle, timed ? proposal_count : 1);
+  const auto proposals = proposals_for(plan);
   if (proposals.empty())
     throw failure(exit_machine, "cuBLASLt has no algorithm for the " + plan.name() +
                                     " on this device (" + plan.problem() +
@@ -92,7 +95,7 @@ void warn_of_parted(const std::vector<std::string> &products) {
   fprintf(
       stderr,
       "warning: cuBLASLt has no algorithm for the %s%s with what follows (bias, GELU or a sum): "
-      "kernels of their own do that\n",
+      "kernels of the runtime do that part\n",
       products[0].c_str(), others.c_str());
 }
 
@@ -109,7 +112,7 @@ void choose_algorithms(remembered_products &choices) {
   for (auto &[key, plan] : library()->plans) {
     if (find_known(choices, *plan))
       continue;
-    if (plan->joins_epilogue() && plan->proposals(library()->handle, 1).empty()) {
+    if (plan->joins_epilogue() && proposals_for(*plan).empty()) {
       parted.push_back(plan->name());
       plan->part_epilogue();
       if (find_known(choices, *plan)) // as another product now

@@ -121,6 +121,9 @@ void product_plan::part_epilogue() {
   is_apart_ = true;
   name_problem();
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
+  const void *nothing = nullptr;
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, nothing);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, nothing);
   check_cuda(find_epilogue_kernels(), "loading of the kernels that follow a matrix product");
 }
 
