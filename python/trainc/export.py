@@ -71,13 +71,13 @@ def export_without_values(module, args, path, *, kwargs=None, without_dropout=No
     with open(os.path.join(os.path.dirname(path), zeros), "wb") as file:
         file.truncate(offset)
     onnx_ir.save(program.model, path)
-    dropouts = [node for node in program.model.graph if node.op_type == "Dropout" and len(node.inputs) > 2]
+    dropouts = [node for node in program.model.graph if node.op_type == "Dropout" and len(node.inputs) > 1]  # attention's has no mode
     if dropouts and without_dropout:
-        for node in dropouts:
-            node.op_type = "Identity"
-            node.resize_inputs(1)
-            node.resize_outputs(1)
-            node.attributes.clear()
+        rate = onnx_ir.tensor(torch.tensor(0.0).numpy(), name="no_dropout")
+        zero = onnx_ir.Value(name=rate.name, const_value=rate, shape=rate.shape, type=onnx_ir.TensorType(rate.dtype))
+        program.model.graph.register_initializer(zero)
+        for node in dropouts:  # which stay: trainc puts one back that attention lost
+            node.replace_input_with(1, zero)
         onnx_ir.save(program.model, without_dropout)
     return len(program.model.graph.outputs[0].shape or ()), bool(dropouts)
 

@@ -208,9 +208,11 @@ def test_tied_weights_stay_tied():
     assert sum(name.endswith(("lm_head.weight", "wte.weight")) for name in step.model.parameters) == 1
 
 
-def test_attention_dropout_trains():
+@pytest.mark.parametrize("elsewhere", [0.0, 0.1])
+def test_attention_dropout_trains(elsewhere):
     config = copy.deepcopy(GPT2)
     config.attn_pdrop = 0.5
+    config.resid_pdrop = config.embd_pdrop = elsewhere
     module, x, y = Logits(transformers.GPT2LMHeadModel(config)), torch.randint(0, 101, (2, 16)), torch.randint(0, 101, (2, 16))
     module.train()
     step = TrainStep(module, "cross_entropy", example=(x, y), learning_rate=0.0)
@@ -222,7 +224,7 @@ def test_attention_dropout_trains():
 def test_the_same_shapes_are_compiled_once(monkeypatch):
     import trainc.compiler
     runs = []
-    monkeypatch.setattr(trainc.compiler, "_run", lambda command, run=trainc.compiler._run: (runs.append(command), run(command)))
+    monkeypatch.setattr(trainc.compiler, "_run", lambda command, run=trainc.compiler._run: (runs.append(command), run(command))[1])
     for seed in (1, 2):  # other parameters, the same module
         torch.manual_seed(seed)
         TrainStep(nn.Linear(5, 3), "mse", example=(torch.randn(2, 5), torch.randn(2, 3)))
