@@ -212,7 +212,7 @@ const CommandRow &labelledCommand() {
       "Writes "
       "for each\n"
       "text FOLDER/input_ids.npy [texts, length], attention_mask.npy (1 where there is a token, 0 "
-      "behind the\n"
+      "after the\n"
       "text) and labels.npy: the numbers of their texts in sorted order, which the manifest lists; "
       "whole\n"
       "numbers as they are; others as f32 [texts, 1].",
@@ -226,7 +226,7 @@ const CommandRow &labelledCommand() {
           {"merges", "FILE", "", "GPT-2's merges.txt"},
           {"split", "PATTERN", "gpt2", "as of `trainc-data text`"},
           {"begin", "TOKEN", "", "token before each text, by its text or number: <s>"},
-          {"end", "TOKEN", "", "token behind each text, those that are cut too: </s>"},
+          {"end", "TOKEN", "", "token after each text, those that are cut too: </s>"},
           {"pad", "TOKEN", "", "token where the mask is 0 (default 0)"},
           {"validation-share", "X", "0",
            "random part of the texts, to files of their own: input_ids-validation.npy"},
