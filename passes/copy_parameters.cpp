@@ -3,12 +3,12 @@
 // copy-parameters: 16-bit copies of the parameters that products read.
 //
 // Problem: set-precision rounds each parameter where a product reads it, in every micro-batch, with
-// kernels that do nothing else. Method: @forward_backward gets the rounded parameter as an argument
-// (#train.parameter_copy), and @update writes it: the update is pointwise over flat runs, so the
-// copy of a run is one more result of the same kernel. The copies of a run lie in its order after
-// the parameters. @round_parameters makes all of them; the trainer runs it where something else
-// than @update has written parameters. @evaluate rounds for itself: it also reads parameters that
-// no step has made. Weakness: a run has a copy as a whole, also of those that no product reads.
+// kernels that do nothing else. Method: @forward_backward and @evaluate get the rounded parameter
+// as an argument (#train.parameter_copy), and @update writes it: the update is pointwise over flat
+// runs, so the copy of a run is one more result of the same kernel. The copies of a run lie in its
+// order after the parameters. @round_parameters makes all of them; the trainer runs it where
+// something else than @update has written parameters. Weakness: a run has a copy as a whole, also
+// of those that no product reads.
 #include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
@@ -45,9 +45,9 @@ struct CopyParameters : PassWrapper<CopyParameters, OperationPass<ModuleOp>> {
       return signalPassFailure();
     }
     runs.clear();
-    for (unsigned i = 0, count = step.getNumArguments(); i < count; ++i)
-      if (auto role = train::roleAs<train::ParameterAttr>(step, i))
-        readCopy(step, i, role);
+    readCopies(step);
+    if (auto evaluate = getOperation().lookupSymbol<func::FuncOp>("evaluate"))
+      readCopies(evaluate);
     if (runs.empty())
       return;
     writeCopies(update);
@@ -57,10 +57,16 @@ struct CopyParameters : PassWrapper<CopyParameters, OperationPass<ModuleOp>> {
 private:
   std::map<RunOfGroup, Type> runs; // those with copies, and the copies' type of elements
 
-  /// Gives the step the copy of a parameter in place of the casts that round it.
-  void readCopy(func::FuncOp step, unsigned index, train::ParameterAttr role) {
+  void readCopies(func::FuncOp function) {
+    for (unsigned i = 0, count = function.getNumArguments(); i < count; ++i)
+      if (auto role = train::roleAs<train::ParameterAttr>(function, i))
+        readCopy(function, i, role);
+  }
+
+  /// Gives the function the copy of a parameter in place of the casts that round it.
+  void readCopy(func::FuncOp function, unsigned index, train::ParameterAttr role) {
     SmallVector<nn::CastOp> casts;
-    for (Operation *reader : step.getArgument(index).getUsers()) {
+    for (Operation *reader : function.getArgument(index).getUsers()) {
       auto cast = dyn_cast<nn::CastOp>(reader);
       Type element = cast ? cast.getType().getElementType() : Type();
       if (element && isNarrowFloat(element) &&
@@ -72,13 +78,13 @@ private:
     RankedTensorType type = casts.front().getType();
     auto title = StringAttr::get(&getContext(), role.getTitle().getValue() + "." +
                                                     elementTypeOf(type.getElementType()).name);
-    const unsigned copy = step.getNumArguments();
-    step.insertArgument(
+    const unsigned copy = function.getNumArguments();
+    function.insertArgument(
         copy, type,
         train::attributesOf(train::ParameterCopyAttr::get(&getContext(), role.getName(), title)),
         NameLoc::get(title));
     for (nn::CastOp cast : casts) {
-      cast.replaceAllUsesWith(step.getArgument(copy));
+      cast.replaceAllUsesWith(function.getArgument(copy));
       cast.erase();
     }
   }

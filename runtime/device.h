@@ -95,7 +95,8 @@ public:
 
   // Brings the 16-bit copies of parameters up to date, where the program has some and something
   // else than `update` has written parameters: `write`, `copy`, another rank. Before the first
-  // micro-batch of a step. Collective: ranks must have made the same calls that write parameters.
+  // micro-batch of a step and the first batch of an evaluation. Collective: ranks must have made
+  // the same calls that write parameters.
   void round_parameters();
   // The program around has, or may have, written parameters at their addresses.
   void note_parameters_written();

@@ -60,6 +60,7 @@ void evaluation::add_batch(data_part part, int64_t batch) {
 int evaluation::operator()(data_part part, int64_t count, const interruption &ends) {
   std::fill(totals_.begin(), totals_.end(), total{});
   int ranks = run_.ranks.size();
+  run_.target.round_parameters();
   for (int64_t first = 0; first < count; first += ranks) {
     reports_->clear();
     run_.watch.begin_batch();

@@ -15,6 +15,7 @@ int generate(run &run) {
   run.ranks.together([&] { write.emplace(run, run.options.seed, "generate"); });
   run.target.allocate(memory_use::forward, 1);
   std::string parameters = run.load_chosen_parameters();
+  run.target.round_parameters();
   if (!run.is_first())
     return exit_success;
   fprintf(stderr, "parameters  %s\n", parameters.c_str());

@@ -82,6 +82,7 @@ int predict(run &run) {
   std::vector<tensor_view> views = describe_outputs(run, samples, batch);
   run.target.allocate(memory_use::forward, 1, batch_feed::bytes(run.prog, run.target));
   std::string parameters = run.load_chosen_parameters();
+  run.target.round_parameters();
 
   std::string path = run.options.output;
   std::string header = safetensors_header(views, {{"parameters", parameters}});

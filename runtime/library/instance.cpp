@@ -151,10 +151,14 @@ double library_instance::forward_backward() {
   return pass();
 }
 
-double library_instance::pass() {
+void library_instance::round_parameters() {
   if (has_lent_parameters_)
     target_.note_parameters_written();
   target_.round_parameters();
+}
+
+double library_instance::pass() {
+  round_parameters();
   if (done_ == 0)
     scale_ = position_.scale.factor;
   if (program_.loss_scale_offset >= 0)
@@ -221,6 +225,7 @@ double library_instance::evaluate() {
                                           "update\n  try: update, or discard",
                                           static_cast<long long>(done_)));
   check_inputs(/*with_labels=*/false);
+  round_parameters();
   evaluate_batch(target_, program_);
   return program_.loss.name ? mean_of(target_, program_.loss, 1) : NAN;
 }

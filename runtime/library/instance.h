@@ -104,6 +104,7 @@ private:
   void check_settings() const;
   void check_set(bool with_labels) const;
   void check_inputs(bool with_labels);
+  void round_parameters();
   double pass();
   double scale_of_gradients() const;
   char *place_of_gradient(const tensor_view &tensor) const;

@@ -17,6 +17,7 @@ text_samples::text_samples(run &run, uint64_t seed, batch_feed &feed, run_output
 
 int text_samples::write(int64_t step, bool may_be_there, const std::function<void()> &meanwhile) {
   run_.watch.now(activity::evaluating);
+  run_.target.round_parameters();
   reports_.clear();
   std::string message;
   try {

@@ -16,6 +16,11 @@
 // COPIES: nn.cast %arg2 : (tensor<4x4xf32>) -> tensor<4x4xf16>
 // COPIES-NOT: nn.cast
 // COPIES: return
+// COPIES: func.func @evaluate(
+// COPIES-SAME: %arg2: tensor<4x4xbf16> {train.role = #train.parameter_copy<"w", title = "w.bf16">}
+// COPIES-NOT: nn.cast %arg0
+// COPIES: nn.cast %arg1 : (tensor<4xf32>) -> tensor<4xf64>
+// COPIES: return
 // COPIES: func.func @update(
 // COPIES-SAME: tensor<32xbf16> {train.role = #train.run_copies<decayed>}
 // COPIES: %[[NEW:.*]] = nn.sub
@@ -52,6 +57,14 @@ module attributes {train.layout = #train.layout<runs = [32, 16, 0, 16], paramete
     %6 = nn.cast %fixed : (tensor<4xf32>) -> tensor<4xbf16>
     %7 = nn.exp %6 : (tensor<4xbf16>) -> tensor<4xbf16>
     return %1, %3, %4, %5, %7 : tensor<4x4xbf16>, tensor<4x4xbf16>, tensor<4xf64>, tensor<4x4xf16>, tensor<4xbf16>
+  }
+  func.func @evaluate(
+      %w: tensor<4x4xf32> {train.role = #train.parameter<"w", run = decayed>},
+      %b: tensor<4xf32> {train.role = #train.parameter<"b">}) -> (tensor<4x4xbf16>, tensor<4xf64>) {
+    %0 = nn.cast %w : (tensor<4x4xf32>) -> tensor<4x4xbf16>
+    %1 = nn.exp %0 : (tensor<4x4xbf16>) -> tensor<4x4xbf16>
+    %2 = nn.cast %b : (tensor<4xf32>) -> tensor<4xf64>
+    return %1, %2 : tensor<4x4xbf16>, tensor<4xf64>
   }
   func.func @update(
       %parameters: tensor<32xf32> {train.role = #train.run_parameters<decayed>},
