@@ -55,6 +55,7 @@ struct NamedNode {
   std::string operation;            // `MatMul`, `com.example::Wobble`
   std::string name;                 // in IR and plans; empty: it made no operation
   std::vector<std::string> outputs; // values; empty: absent
+  std::string source;               // `model.py:35`; empty: the file does not say
 };
 
 struct Model {

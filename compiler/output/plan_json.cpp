@@ -282,6 +282,8 @@ static void writeNodes(json::OStream &json, ArrayRef<NamedNode> nodes) {
         json.attribute("name", jsonText(node.name));
       json.attribute("node", jsonText(node.label));
       json.attribute("operator", jsonText(node.operation));
+      if (!node.source.empty())
+        json.attribute("source", jsonText(node.source));
       json.attributeArray("values", [&] {
         for (const std::string &value : node.outputs)
           if (!value.empty())

@@ -121,19 +121,20 @@ std::vector<std::string> add_details(planned_steps &functions, const std::string
   return problems;
 }
 
-std::map<std::string, std::string> read_operators(const std::string &folder) {
-  std::map<std::string, std::string> operators;
+std::map<std::string, node_origin> read_origins(const std::string &folder) {
+  std::map<std::string, node_origin> origins;
   const std::optional<json> plan = read_plan_file(folder + "/nodes.json");
   if (!plan)
-    return operators;
+    return origins;
   try {
     for (const json &node : plan->at("nodes"))
       if (node.contains("name"))
-        operators[node.at("name").get<std::string>()] = node.at("operator").get<std::string>();
+        origins[node.at("name").get<std::string>()] = {node.at("operator").get<std::string>(),
+                                                       node.value("source", "")};
   } catch (const json::exception &) { // whatever is not as it should be
     return {};
   }
-  return operators;
+  return origins;
 }
 
 planned_steps read_planned_steps(const std::string &folder, bool has_details,

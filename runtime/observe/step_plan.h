@@ -35,9 +35,12 @@ planned_steps read_step_words(const std::string &path);
 // be used.
 planned_steps read_planned_steps(const std::string &folder, bool has_details,
                                  const std::function<void(const std::string &)> &warn);
-// The operators of the model's nodes, by the names that steps have for them. Nothing where the
-// folder's nodes.json does not say.
-std::map<std::string, std::string> read_operators(const std::string &folder);
+// What made a node of the model: its operator, and its line of Python, `model.py:35`, or nothing.
+struct node_origin {
+  std::string operation, source;
+};
+// By the names that steps have for the nodes. Nothing where the folder's nodes.json does not say.
+std::map<std::string, node_origin> read_origins(const std::string &folder);
 // Adds what nodes.json, kernels.json and memory.json of the folder say. Returns which of them could
 // not be used.
 std::vector<std::string> add_details(planned_steps &functions, const std::string &folder);

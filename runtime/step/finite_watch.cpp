@@ -39,7 +39,7 @@ finite_watch::finite_watch(run &run)
     : plan_observer(run), taker_(most_elements()),
       steps_(read_planned_steps(run.folder + "/plan", /*has_details=*/true,
                                 [](const std::string &) {})),
-      operators_(read_operators(run.folder + "/plan")) {}
+      origins_(read_origins(run.folder + "/plan")) {}
 
 void finite_watch::entered(const char *name, const planned_function *function) {
   function_ = name;
@@ -56,7 +56,9 @@ void finite_watch::made(int step, const std::vector<planned_tensor> &tensors) {
 }
 
 std::string finite_watch::computation::text() const {
-  return "'" + name + "'" + (operation.empty() ? "" : " (" + operation + ")");
+  if (of.operation.empty())
+    return "'" + name + "'";
+  return "'" + name + "' (" + of.operation + (of.source.empty() ? "" : ", " + of.source) + ")";
 }
 
 // What one step fused; nothing where the plan does not say.
@@ -66,8 +68,8 @@ finite_watch::computations finite_watch::computed_in(int step) const {
   if (step < 0 || of == steps_.end() || static_cast<size_t>(step) >= of->second.size())
     return all;
   for (const std::string &name : of->second[static_cast<size_t>(step)].nodes) {
-    const auto known = operators_.find(name.substr(length_of_prefix(name)));
-    all.push_back({name, known == operators_.end() ? "" : known->second});
+    const auto known = origins_.find(name.substr(length_of_prefix(name)));
+    all.push_back({name, known == origins_.end() ? node_origin() : known->second});
   }
   return all;
 }
@@ -84,12 +86,13 @@ bool finite_watch::may_be_mask(const std::string &tensor, const computations &co
 
 bool finite_watch::has_one_of(const computations &computed,
                               std::span<const std::string_view> operators) {
-  return std::any_of(computed.begin(), computed.end(),
-                     [&](const computation &each) { return is_one_of(operators, each.operation); });
+  return std::any_of(computed.begin(), computed.end(), [&](const computation &each) {
+    return is_one_of(operators, each.of.operation);
+  });
 }
 
 std::string finite_watch::text_of(const computations &computed) {
-  if (computed.empty() || (computed.size() == 1 && computed.front().operation.empty()))
+  if (computed.empty() || (computed.size() == 1 && computed.front().of.operation.empty()))
     return "";
   std::vector<std::string> words;
   for (const computation &each : computed)
@@ -102,14 +105,14 @@ std::string finite_watch::advice_on(const std::string &tensor, const computation
   // What is infinite already is not so because of a division behind it.
   const bool is_of_division = !has_grown_ && !has_one_of(computed, exponentials);
   for (const computation &each : computed)
-    if (is_one_of(logarithms, each.operation) ||
-        (is_of_division && is_one_of(divisions, each.operation)) ||
-        (is_of_division && is_gradient(each.name) && is_one_of(powers, each.operation)))
+    if (is_one_of(logarithms, each.of.operation) ||
+        (is_of_division && is_one_of(divisions, each.of.operation)) ||
+        (is_of_division && is_gradient(each.name) && is_one_of(powers, each.of.operation)))
       return "an input of " +
-             computation{each.name.substr(length_of_prefix(each.name)), each.operation}.text() +
+             computation{each.name.substr(length_of_prefix(each.name)), each.of}.text() +
              " that keeps away from 0, such as by an epsilon";
   for (const computation &each : computed)
-    if (each.name == tensor && !each.operation.empty())
+    if (each.name == tensor && !each.of.operation.empty())
       return "smaller numbers in " + each.text() +
              ": a lower --learning-rate, --clip-norm 1, or data of a smaller scale";
   return "";

@@ -20,8 +20,8 @@ public:
   explicit finite_watch(run &run);
 
   // What was found since it was attached: "'h.1.mlp.act' has 3 NaN of 4096 elements, where
-  // 'h.1.mlp.act' (Exp), 'h.1.mlp.fc' (Mul) are computed; the largest number before it is 3.1e+38,
-  // in 'h.1.mlp.c_fc'". Empty: nothing.
+  // 'h.1.mlp.act' (Exp, model.py:35), 'h.1.mlp.fc' (Mul) are computed; the largest number before it
+  // is 3.1e+38, in 'h.1.mlp.c_fc'". Empty: nothing.
   const std::string &found() const { return found_; }
   // What may help against it; empty: the operation that made it says nothing of that.
   const std::string &advice() const { return advice_; }
@@ -32,7 +32,8 @@ protected:
 
 private:
   struct computation {
-    std::string name, operation; // of a node of the model; of what is none no operation
+    std::string name;
+    node_origin of; // a node of the model; empty where it is none's
     std::string text() const;
   };
   using computations = std::vector<computation>;
@@ -49,7 +50,7 @@ private:
 
   statistics_taker taker_;
   const planned_steps steps_;
-  const std::map<std::string, std::string> operators_;
+  const std::map<std::string, node_origin> origins_;
   std::string function_; // that runs
   std::string found_, advice_, masked_, of_largest_;
   double largest_ = 0;

@@ -102,6 +102,13 @@ std::string programOperation(const GraphNode &node) {
   return scopes.empty() ? "" : scopes.back();
 }
 
+std::string sourceLine(const GraphNode &node) {
+  const std::string trace = metadata(*node.proto, kNodeMetadata, "pkg.torch.onnx.stack_trace");
+  auto [file, place] = StringRef(trace).split("\", line "); // File "model.py", line 35, in forward
+  file.consume_front("File \"");
+  return place.empty() ? "" : (file + ":" + place.take_while(isDigit)).str();
+}
+
 std::optional<std::string> modulePath(StringRef nodeName) {
   if (!nodeName.contains('/'))
     return std::nullopt;

@@ -15,6 +15,7 @@ constexpr int kGraphInitializer = 5;
 constexpr int kNodeAttribute = 5;
 constexpr int kAttributeTensor = 5;
 constexpr int kEntryKey = 1;
+constexpr int kEntryValue = 2;
 constexpr int kRawData = 9;
 constexpr int kStringData = 6;
 
@@ -73,13 +74,34 @@ bool stripTensor(llvm::ArrayRef<char> bytes, std::string &out, Payload &payload)
   return !reader.malformed();
 }
 
-static bool isStackTrace(llvm::ArrayRef<char> entry) {
-  WireReader reader(entry);
+// The innermost line of a stack trace that is not PyTorch's own; empty: there is none.
+static llvm::StringRef ownLine(llvm::StringRef trace) {
+  llvm::StringRef own;
+  while (!trace.empty()) {
+    auto [line, rest] = trace.split('\n');
+    if (line = line.trim(); line.starts_with("File \"") && !line.contains("/torch/"))
+      own = line;
+    trace = rest;
+  }
+  return own;
+}
+
+// A node's metadata. Of a stack trace, which may be most of the file, one line is kept.
+static void stripMetadata(const Field &entry, std::string &out) {
+  WireReader reader(entry.contents);
   Field field;
+  llvm::StringRef key, value;
   while (reader.next(field))
-    if (field.number == kEntryKey && field.wire == Wire::bytes)
-      return llvm::StringRef(field.contents.data(), field.contents.size()).ends_with("stack_trace");
-  return false;
+    if (field.wire == Wire::bytes)
+      (field.number == kEntryKey ? key : value) = {field.contents.data(), field.contents.size()};
+  if (!key.ends_with("stack_trace"))
+    return append(out, entry.whole);
+  const llvm::StringRef line = ownLine(value);
+  std::string kept;
+  appendBytesField(kept, kEntryKey, {key.data(), key.size()});
+  appendBytesField(kept, kEntryValue, {line.data(), line.size()});
+  if (!line.empty())
+    appendBytesField(out, entry.number, {kept.data(), kept.size()});
 }
 
 constexpr size_t kCopied = 4096; // bytes; values in nodes that need not stay in the file
@@ -119,8 +141,9 @@ static bool stripNode(llvm::ArrayRef<char> bytes, std::string &out, Payloads &pa
       if (!stripAttribute(field.contents, attribute, payloads))
         return false;
       appendBytesField(out, field.number, {attribute.data(), attribute.size()});
-    } else if (field.number != kNodeMetadata || field.wire != Wire::bytes ||
-               !isStackTrace(field.contents)) {
+    } else if (field.number == kNodeMetadata && field.wire == Wire::bytes) {
+      stripMetadata(field, out);
+    } else {
       append(out, field.whole);
     }
   }

@@ -17,7 +17,7 @@ struct Payloads {
 constexpr int kValuesNumber = 500001;
 
 /// Appends to `out` the model in `bytes` without the values of initializers and of large tensors in
-/// nodes and without stack traces. False: not protobuf.
+/// nodes, and with one line of each stack trace. False: not protobuf.
 bool stripModel(llvm::ArrayRef<char> bytes, std::string &out, Payloads &payloads);
 
 /// The same for one serialized tensor.

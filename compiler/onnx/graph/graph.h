@@ -146,6 +146,9 @@ std::vector<std::string> quotedStrings(llvm::StringRef text);
 /// The operation of the exported program that a node comes from, such as linear_1; may be empty.
 std::string programOperation(const GraphNode &node);
 
+/// The line of Python that a node comes from, `model.py:35`; empty where the file has none.
+std::string sourceLine(const GraphNode &node);
+
 /// The module in a node's name as PyTorch's TorchScript exporter writes it: transformer.h.0.attn of
 /// /transformer/h.0/attn/MatMul, empty at the root; none in other names.
 std::optional<std::string> modulePath(llvm::StringRef nodeName);

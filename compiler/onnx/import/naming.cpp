@@ -33,7 +33,7 @@ static std::vector<NamedNode> unnamedNodes(const Graph &graph) {
   std::vector<NamedNode> nodes;
   for (const GraphNode *node : graph.nodes()) {
     Subject subject = graph.subject(*node);
-    nodes.push_back({subject.node, subject.operatorName, "", node->outputs});
+    nodes.push_back({subject.node, subject.operatorName, "", node->outputs, sourceLine(*node)});
   }
   return nodes;
 }

@@ -3,6 +3,7 @@
 // Hostile and damaged model files: each gets an error in the report, never a crash and never a
 // file outside the model's folder. Fixtures: every exporter's file gives the parameters that
 // PyTorch has.
+#include "compiler/onnx/file/wire.h"
 #include "compiler/onnx/graph/graph_digest.h"
 #include "compiler/onnx/reader.h"
 #include "dialects/nn/nn.h"
@@ -423,6 +424,31 @@ TEST_F(OnnxReader, GivesNoDigestOfWhatHoldsAGraph) {
   for (const char *output : {"goes_on", "y"})
     body.mutable_g()->add_output()->set_name(output);
   EXPECT_EQ(digestOf(model), "");
+}
+
+// The innermost line that is the model's own; of a trace without one, and of none, nothing.
+TEST_F(OnnxReader, KeepsOneLineOfAStackTrace) {
+  const std::string own = "File \"/home/me/net.py\", line 12, in forward\n    return self.act(x)\n";
+  const std::string torch =
+      "  File \"/lib/torch/nn/modules/activation.py\", line 817, in forward\n";
+  std::pair<std::string, const char *> traces[] = {
+      {own + torch, "/home/me/net.py:12"},
+      {"File \"a.py\", line 1, in f\n  f()\n" + own, "/home/me/net.py:12"},
+      {torch, ""},
+      {"", ""},
+      {"no trace", ""}};
+  for (const auto &[trace, line] : traces) {
+    onnx::ModelProto model = product();
+    onnx::NodeProto &node = *model.mutable_graph()->mutable_node(0);
+    reader::addMetadata(node, reader::kNodeMetadata, "pkg.torch.onnx.stack_trace", trace);
+    reader::addMetadata(node, reader::kNodeMetadata, "pkg.torch.onnx.name_scopes",
+                        "['', 'net', 'f']");
+    write(model.SerializeAsString());
+    auto read = this->read(path());
+    ASSERT_TRUE(succeeded(read)) << report.text();
+    EXPECT_EQ(read->nodes[0].source, line);
+    EXPECT_EQ(read->nodes[0].name, "net");
+  }
 }
 
 // ---- the fixtures
