@@ -239,11 +239,21 @@ private:
            !llvm::is_contained(filesWithoutLoops(), source.filename().string());
   }
 
+  /// Sources that one process compiles: the last one, with the others included before it.
+  using Unit = std::vector<fs::path>;
+
+  static uintmax_t bytesOf(const Unit &unit) {
+    uintmax_t bytes = 0;
+    for (const fs::path &source : unit)
+      bytes += fs::file_size(source);
+    return bytes;
+  }
+
   std::vector<Arguments> compilations() {
-    std::vector<fs::path> sources;
+    std::vector<Unit> units;
     for (const std::string &source : options.sources)
-      sources.push_back(fs::path(options.directory) / source);
-    if (sources.empty()) {
+      units.push_back({fs::path(options.directory) / source});
+    if (units.empty()) {
       auto isSource = [](const fs::path &path) {
         return path.extension() == ".cpp" || isCuda(path);
       };
@@ -253,22 +263,24 @@ private:
       for (const fs::path &folder : folders)
         for (const auto &entry : fs::directory_iterator(folder))
           if (isSource(entry.path()))
-            sources.push_back(entry.path());
+            units.push_back({entry.path()});
       if (options.isMinimal)
-        for (const std::string &source : minimalLibrarySources(options.directory))
-          sources.push_back(fs::path(options.directory) / source);
+        for (const std::vector<std::string> &sources : minimalLibraryUnits(options.directory))
+          for (Unit &unit = units.emplace_back(); const std::string &source : sources)
+            unit.push_back(fs::path(options.directory) / source);
     }
     // Those with loops first, then by size, so that the long ones do not start last.
-    std::sort(sources.begin(), sources.end(), [this](const fs::path &a, const fs::path &b) {
-      auto key = [this](const fs::path &path) {
-        return std::tuple(hasLoops(path), fs::file_size(path), path);
+    std::sort(units.begin(), units.end(), [this](const Unit &a, const Unit &b) {
+      auto key = [this](const Unit &unit) {
+        return std::tuple(hasLoops(unit.back()), bytesOf(unit), unit.back());
       };
       return key(a) > key(b);
     });
     std::vector<Arguments> jobs;
-    if (llvm::any_of(sources, isCuda))
+    if (llvm::any_of(units, [](const Unit &unit) { return isCuda(unit.back()); }))
       fs::create_directory(fs::path(options.directory) / kNvccFolder);
-    for (const fs::path &source : sources) {
+    for (const Unit &unit : units) {
+      const fs::path &source = unit.back();
       const fs::path relative = source.lexically_relative(options.directory);
       bool inside = !relative.empty() && *relative.begin() != "..";
       // A user's files may have the names of others.
@@ -279,6 +291,9 @@ private:
       arguments.insert(arguments.end(), {"-I", "."});
       for (const std::string &include : options.includes)
         arguments.insert(arguments.end(), {"-I", fs::absolute(include).string()});
+      for (const fs::path &before : llvm::ArrayRef(unit).drop_back())
+        arguments.insert(arguments.end(),
+                         {"-include", before.lexically_relative(options.directory).string()});
       std::string name = inside ? relative.string() : fs::absolute(source).string();
       arguments.insert(arguments.end(), {"-c", name, "-o", objects.back()});
       jobs.push_back(std::move(arguments));

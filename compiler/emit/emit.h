@@ -44,7 +44,7 @@ struct CompileOptions {
   /// (library.cpp of the emitted folder). Empty: none.
   std::string libraryFolder, libraryName;
   /// The library is one of one thread, which needs libc and libm alone; the runtime's files that it
-  /// has are compiled with it, with no archive (minimalLibrarySources).
+  /// has are compiled with it, with no archive (minimalLibraryUnits).
   bool isMinimal = false;
   std::string toolPrefix;           // of the programs that make an archive: `aarch64-linux-gnu-`
   std::vector<std::string> sources; // empty: every .cpp and .cu of the folder and of `folders`

@@ -56,15 +56,17 @@ target_link_options(${LIBRARY} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_BINA
 
 static constexpr const char *kMinimalSources = "runtime/minimal/sources.txt";
 
-std::vector<std::string> trainc::minimalLibrarySources(llvm::StringRef sourceFolder) {
-  std::vector<std::string> sources;
+std::vector<std::vector<std::string>> trainc::minimalLibraryUnits(llvm::StringRef sourceFolder) {
   auto list = llvm::MemoryBuffer::getFile(sourceFolder + "/" + kMinimalSources);
+  if (!list)
+    return {};
   llvm::SmallVector<llvm::StringRef> lines;
-  if (list)
-    (*list)->getBuffer().split(lines, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  (*list)->getBuffer().split(lines, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  std::vector<std::vector<std::string>> units(1); // the first one: all without large loops
   for (llvm::StringRef line : lines)
-    sources.push_back(("runtime/" + line).str());
-  return sources;
+    (line.starts_with("cpu/") ? units.emplace_back() : units.front())
+        .push_back(("runtime/" + line).str());
+  return units;
 }
 
 // What no function of the interface reaches is left out, with all that it would need. Some
@@ -99,8 +101,12 @@ std::string trainc::minimalLibraryBuildText(llvm::StringRef name, llvm::StringRe
           "\" CACHE STRING \"instruction set\")\nfile(STRINGS " + kMinimalSources +
           R"( runtime)
 list(TRANSFORM runtime PREPEND runtime/)
+set(in_one_unit ${runtime})
+list(FILTER in_one_unit EXCLUDE REGEX "/cpu/")
 file(GLOB_RECURSE operators operators/*.cpp)
 add_library(${PROJECT_NAME} SHARED constants.cpp kernels.cpp step.cpp trainer.cpp library.cpp ${operators} ${runtime})
+set_target_properties(${PROJECT_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+set_source_files_properties(${in_one_unit} PROPERTIES UNITY_GROUP runtime)
 target_compile_features(${PROJECT_NAME} PRIVATE cxx_std_20)
 target_include_directories(${PROJECT_NAME} PRIVATE runtime/minimal/single_thread .)
 target_compile_options(${PROJECT_NAME} PRIVATE -march=${MARCH} )" +
