@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-LIMIT = 100  # seconds of one test alone, on slow cores without ccache
+LIMIT = 60  # seconds of one test alone, on slow cores without ccache
 STRETCHED = LIMIT * (1 + 1 / (os.cpu_count() or 1))  # beside as many others as run.sh lets run
 SLOWEST = 10
 PASSED, FAILED = {"PASS", "FLAKYPASS", "XFAIL"}, {"FAIL", "TIMEOUT", "XPASS", "UNRESOLVED"}
