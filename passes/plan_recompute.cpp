@@ -6,14 +6,15 @@
 // other, and is most of the memory of training. Method: clones of forward operations,
 // placed in front of the first backward operation that needs them; originals then die in
 // the forward pass. Which ones is the answer of a minimum cut for a price of a byte
-// (planning/recompute_cut.h), which true plans are compared by
-// (recompute/recompute_planner.h): `light` takes the price at which fuse, too, holds a
-// tensor rather than read it again, and 3 % of the step's time; `full` is the plan with the least
-// memory; a budget asks for the fastest that fits it. Runs after form-products, where the cost of
-// every operation is known, and in front of fuse, which joins clones with their readers. No pass
-// after it merges equal operations: that would undo it. A clone computes what its original does,
-// random bits too (nn.random_bits is a function of its operands). Weakness: a value is repeated
-// once, for all that read it, and lives between them.
+// (planning/recompute_cut.h), with and without borders of segments that come again one by one
+// (planning/segments.h); true plans are compared (recompute/recompute_planner.h): `light` takes the
+// price at which fuse, too, holds a tensor rather than read it again, and 3 % of the step's time;
+// `full` is the plan with the least memory; a budget asks for the fastest that fits it. Runs after
+// form-products, where the cost of every operation is known, and in front of fuse, which joins
+// clones with their readers. No pass after it merges equal operations: that would undo it. A clone
+// computes what its original does, random bits too (nn.random_bits is a function of its operands).
+// Weakness: a value is repeated once, for all that read it, and lives between them, so borders are
+// never repeated themselves.
 #include "dialects/kernel/kernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -299,13 +299,12 @@ bool Grouping::tryJoin(int a, int b, double gain) {
              units.nodesOf(b).end(), joined.nodes.begin());
   if (!fits(a, b, joined))
     return false;
+  const int first = nodes[joined.nodes.front()].position;
+  if (std::any_of(joined.nodes.begin(), joined.nodes.end(),
+                  [&](int n) { return first < nodes[n].earliest; }))
+    return false;
   int oldStart = runsAt[a];
   runsAt[a] = startOf(a, b);
-  if (std::any_of(joined.nodes.begin(), joined.nodes.end(),
-                  [&](int n) { return runsAt[a] < nodes[n].earliest; })) {
-    runsAt[a] = oldStart;
-    return false;
-  }
   tried = b;
   triedInto = a;
   std::vector<std::pair<int, Life>> before;

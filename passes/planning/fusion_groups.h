@@ -39,7 +39,7 @@ struct FusionNode {
   // Points that are kept and that are reduced; a pointwise node keeps all of them.
   int64_t kept = 1, reduced = 1;
   int position = 0;  // in program order
-  int earliest = 0;  // position before which no group that it is part of may run
+  int earliest = 0;  // position before which no other node of its group may stand
   double flops = 1;  // of its expression, per point
   int scalars = 1;   // live at once while its expression is computed
   int64_t bytes = 0; // of its value

@@ -16,7 +16,8 @@ constexpr double preferenceForEarly = 0.05;
 constexpr double partsOfByte = 16;
 constexpr int64_t dearest = int64_t(1) << 52; // of what is possible: sums stay below `unlimited`
 
-std::vector<bool> repeatedOperations(const ForwardGraph &graph, double price) {
+std::vector<bool> repeatedOperations(const ForwardGraph &graph, double price,
+                                     const std::vector<bool> &held) {
   const int operations = int(graph.operations.size()), values = int(graph.values.size());
   const int source = operations + values, sink = source + 1;
   MaxFlow network(sink + 1, source, sink);
@@ -32,7 +33,8 @@ std::vector<bool> repeatedOperations(const ForwardGraph &graph, double price) {
                                             : repeated);
     for (int v : operation.makes) {
       const ForwardValue &value = graph.values[v];
-      int64_t kept = value.isKeptAnyway ? 0 : int64_t(double(value.bytes) * partsOfByte);
+      const bool isFree = value.isKeptAnyway || (!held.empty() && held[v]);
+      int64_t kept = isFree ? 0 : int64_t(double(value.bytes) * partsOfByte);
       bool isOpen = value.mayBeKept && !(operation.isForced && !value.isKeptAnyway);
       network.addEdge(o, operations + v, isOpen ? kept : MaxFlow::unlimited);
     }

@@ -40,7 +40,9 @@ struct ForwardGraph {
 
 /// Whether each operation is repeated, where a kept byte costs as much as `price` bytes of traffic.
 /// Of operations that are alike, the earlier ones are worth it at a lower price: their memory is
-/// needed again later, when less is alive. Forced ones must be repeatable.
-std::vector<bool> repeatedOperations(const ForwardGraph &graph, double price);
+/// needed again later, when less is alive. Forced ones must be repeatable. Values that are `held`
+/// are kept for nothing; none of them where it is empty.
+std::vector<bool> repeatedOperations(const ForwardGraph &graph, double price,
+                                     const std::vector<bool> &held = {});
 
 } // namespace trainc::planning

@@ -159,9 +159,31 @@ void ForwardPart::addUses(func::FuncOp function) {
   }
 }
 
+/// What the backward pass computes of forward values alone, such as derivatives of activations,
+/// moves to where it is read: it may stand in front of the whole backward pass.
+static void sinkDerivatives(Block &block, const llvm::DenseSet<Operation *> &isForward) {
+  llvm::DenseSet<Operation *> isOfForward(isForward);
+  for (Operation &op : block.without_terminator())
+    if (!isStep(&op) && llvm::all_of(op.getOperands(), [&](Value operand) {
+          Operation *maker = operand.getDefiningOp();
+          return !maker || isOfForward.contains(maker);
+        }))
+      isOfForward.insert(&op);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOfForward.contains(&op) && !isForward.contains(&op) && !isa<nn::ConstantOp>(op)) {
+      Operation *first = nullptr;
+      for (Operation *user : op.getUsers())
+        if (!first || user->isBeforeInBlock(first))
+          first = user;
+      if (first)
+        op.moveBefore(first);
+    }
+}
+
 void ForwardPart::repeat(func::FuncOp function, const std::vector<bool> &repeated) {
   SmallVector<Operation *> operations = forwardOperations(function);
   llvm::DenseSet<Operation *> isForward(operations.begin(), operations.end());
+  sinkDerivatives(function.front(), isForward);
   DenseMap<Operation *, size_t> numbers; // of those repeated
   for (auto [number, op] : llvm::enumerate(operations))
     if (repeated[number])

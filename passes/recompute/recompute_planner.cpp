@@ -7,6 +7,7 @@
 #include "passes/kernels/fusion_roots.h"
 #include "passes/passes.h"
 #include "passes/planning/fusion_groups.h"
+#include "passes/planning/segments.h"
 
 #include <cmath>
 
@@ -71,13 +72,17 @@ const RecomputePlan &RecomputePlanner::keepAll() {
   return *plain;
 }
 
-const RecomputePlan &RecomputePlanner::planFor(double price) {
+const RecomputePlan &RecomputePlanner::planFor(double price) { return planFor(plainFamily, price); }
+
+const RecomputePlan &RecomputePlanner::planFor(Family &family, double price) {
+  std::map<double, RecomputePlan> &plans = family.plans;
   if (auto known = plans.find(price); known != plans.end())
     return known->second;
-  std::vector<bool> repeated = planning::repeatedOperations(forward.graph(), price);
-  for (auto &[other, equal] : plans)
-    if (equal.repeated == repeated)
-      return plans[price] = RecomputePlan(equal);
+  std::vector<bool> repeated = planning::repeatedOperations(forward.graph(), price, family.held);
+  for (const Family *known : {&family, &plainFamily})
+    for (const auto &[other, equal] : known->plans)
+      if (equal.repeated == repeated)
+        return plans[price] = RecomputePlan(equal);
   return plans[price] = judge(price, std::move(repeated));
 }
 
@@ -96,31 +101,39 @@ const RecomputePlan &RecomputePlanner::cheapest(double price, double time) {
   if (look(price))
     return *best;
   for (int round = 0; round < kRefinements; ++round)
-    if (std::optional<double> between = priceBetween(fast, slow))
+    if (std::optional<double> between = priceBetween(plainFamily, fast, slow))
       (look(*between) ? fast : slow) = *between;
   return *best;
 }
 
-void RecomputePlanner::surveyPrices() {
-  if (isSurveyed)
-    return;
-  isSurveyed = true;
-  planFor(0);
+void RecomputePlanner::survey(Family &family) {
+  planFor(family, 0);
   for (int exponent = 0; exponent <= mostExponent; exponent += 2)
-    planFor(std::exp2(exponent));
+    planFor(family, std::exp2(exponent));
 }
 
 /// A price between two whose plans differ; nothing where none is worth a look.
-std::optional<double> RecomputePlanner::priceBetween(double low, double high) const {
-  if (plans.at(low).repeated == plans.at(high).repeated)
+std::optional<double> RecomputePlanner::priceBetween(const Family &family, double low,
+                                                     double high) {
+  if (family.plans.at(low).repeated == family.plans.at(high).repeated)
     return std::nullopt;
   return low == 0 ? high / 2 : std::sqrt(low * high);
 }
 
-const RecomputePlan &RecomputePlanner::smallest() {
-  if (smallestPrice)
-    return plans.at(*smallestPrice);
-  surveyPrices();
+RecomputePlanner::Family *RecomputePlanner::bordered() {
+  if (!borderedFamily) {
+    const std::vector<planning::Segments> ways = planning::narrowSegments(forward.graph());
+    auto least = llvm::min_element(ways, [](auto &a, auto &b) { return a.peak() < b.peak(); });
+    borderedFamily.emplace();
+    if (least != ways.end())
+      borderedFamily->held = planning::heldBy(*least, forward.graph());
+  }
+  return borderedFamily->held.empty() ? nullptr : &*borderedFamily;
+}
+
+const RecomputePlan &RecomputePlanner::smallestOf(Family &family) {
+  survey(family);
+  std::map<double, RecomputePlan> &plans = family.plans;
   auto best = plans.begin();
   auto choose = [&] {
     best = plans.begin();
@@ -132,46 +145,70 @@ const RecomputePlan &RecomputePlanner::smallest() {
   for (int round = 0; round < kRefinements; ++round) {
     std::optional<double> below, above;
     if (best != plans.begin())
-      below = priceBetween(std::prev(best)->first, best->first);
+      below = priceBetween(family, std::prev(best)->first, best->first);
     if (std::next(best) != plans.end())
-      above = priceBetween(best->first, std::next(best)->first);
+      above = priceBetween(family, best->first, std::next(best)->first);
     if (below)
-      planFor(*below);
+      planFor(family, *below);
     if (above)
-      planFor(*above);
+      planFor(family, *above);
     choose();
   }
-  smallestPrice = best->first;
   return best->second;
+}
+
+const RecomputePlan &RecomputePlanner::smallest() {
+  if (smallest_)
+    return *smallest_;
+  smallest_ = &smallestOf(plainFamily);
+  if (Family *family = bordered())
+    if (const RecomputePlan &other = smallestOf(*family); other.bytes < smallest_->bytes)
+      smallest_ = &other;
+  return *smallest_;
 }
 
 const RecomputePlan &RecomputePlanner::least() {
   const RecomputePlan &small = smallest(), *fastest = &small;
-  for (auto &[price, plan] : plans)
-    if (double(plan.bytes) <= double(small.bytes) * (1 + sameMemory) && plan.time < fastest->time)
-      fastest = &plan;
+  for (const Family *family : {&plainFamily, bordered()})
+    if (family)
+      for (auto &[price, plan] : family->plans)
+        if (double(plan.bytes) <= double(small.bytes) * (1 + sameMemory) &&
+            plan.time < fastest->time)
+          fastest = &plan;
   return *fastest;
 }
 
-const RecomputePlan *RecomputePlanner::within(int64_t bytes) {
-  if (planFor(0).bytes <= bytes)
-    return &planFor(0);
-  surveyPrices();
+const RecomputePlan *RecomputePlanner::within(Family &family, int64_t bytes) {
+  std::map<double, RecomputePlan> &plans = family.plans;
+  survey(family);
   auto fits = [&](auto &plan) { return plan.second.bytes <= bytes; };
-  if (llvm::none_of(plans, fits) && smallest().bytes > bytes)
+  if (llvm::none_of(plans, fits) && smallestOf(family).bytes > bytes)
     return nullptr;
   // Where the first that fits follows one that does not, the best lies between.
   for (int round = 0; round < kRefinements; ++round) {
     auto first = llvm::find_if(plans, fits);
-    std::optional<double> price = priceBetween(std::prev(first)->first, first->first);
+    if (first == plans.begin())
+      break;
+    std::optional<double> price = priceBetween(family, std::prev(first)->first, first->first);
     if (!price)
       break;
-    planFor(*price);
+    planFor(family, *price);
   }
   const RecomputePlan *best = nullptr;
   for (auto &[price, plan] : plans)
     if (plan.bytes <= bytes && (!best || plan.time < best->time))
       best = &plan;
+  return best;
+}
+
+const RecomputePlan *RecomputePlanner::within(int64_t bytes) {
+  if (planFor(0).bytes <= bytes)
+    return &planFor(0);
+  const RecomputePlan *best = within(plainFamily, bytes);
+  if (Family *family = bordered())
+    if (const RecomputePlan *other = within(*family, bytes);
+        other && (!best || other->time < best->time))
+      best = other;
   return best;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plans of recomputation that a module has, from keeping everything to keeping as little as
-// helps. Plans differ by a price (planning/recompute_cut.h); what one takes is found out by running
-// the passes up to plan-memory on a clone, so that the peak is the true one, and the time that
-// of the kernels that come out.
+// helps. Plans differ by a price (planning/recompute_cut.h) and by the borders of segments that are
+// repeated on their own (planning/segments.h); what one takes is found out by running the passes up
+// to plan-memory on a clone, so that the peak is the true one, and the time that of the kernels
+// that come out.
 #pragma once
 
 #include "mlir/IR/OwningOpRef.h"
@@ -35,7 +36,7 @@ public:
 
   /// Nothing is repeated.
   const RecomputePlan &keepAll();
-  /// What a price asks for, and the pattern; at a price of 0 the pattern alone.
+  /// What a price asks for without borders, and the pattern; at a price of 0 the pattern alone.
   const RecomputePlan &planFor(double price);
   /// The plan with least memory up to this price whose step takes at most `time` of that of
   /// `keepAll`.
@@ -53,18 +54,30 @@ public:
   MemoryTable memoryOf(const RecomputePlan &plan);
 
 private:
+  /// Plans with the same borders, by price.
+  struct Family {
+    std::vector<bool> held; // values, of borders; empty: there are none
+    std::map<double, RecomputePlan> plans;
+  };
+
   mlir::OwningOpRef<mlir::ModuleOp> placed(const std::vector<bool> &repeated);
   RecomputePlan judge(double price, std::vector<bool> repeated);
-  void surveyPrices();
-  std::optional<double> priceBetween(double low, double high) const;
+  const RecomputePlan &planFor(Family &family, double price);
+  void survey(Family &family);
+  const RecomputePlan &smallestOf(Family &family);
+  const RecomputePlan *within(Family &family, int64_t bytes);
+  /// That of the borders with which least is needed; null where the model has none.
+  Family *bordered();
+  static std::optional<double> priceBetween(const Family &family, double low, double high);
 
   mlir::ModuleOp module;
   PlacementOptions placement;
   ForwardPart forward;
   std::optional<RecomputePlan> plain;
-  std::map<double, RecomputePlan> plans; // by price
-  std::optional<double> smallestPrice;   // what is said to be the least is the least that is taken
-  bool isSurveyed = false;
+  Family plainFamily;                   // without borders
+  std::optional<Family> borderedFamily; // once asked for
+  const RecomputePlan *smallest_ =
+      nullptr; // what is said to be the least is the least that is taken
 };
 
 } // namespace trainc
