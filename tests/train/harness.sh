@@ -33,6 +33,10 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=no
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 # Else a rank that is killed while MPI starts may leave mpirun waiting for a lock in memory that they share (docs/failures.md).
 export PMIX_MCA_gds=hash
+# Of two mpiruns that begin at once one may fail as the other makes this folder, which the last one to end removes if
+# no file of such a name is in it.
+sessions=${TMPDIR:-/tmp}/ompi.$(hostname -s 2>/dev/null || hostname).$(id -u)
+{ mkdir -p "$sessions" && touch "$sessions/output-kept"; } 2>/dev/null || true
 # In a build with sanitizers: Open MPI leaks at the end of ranks, and fatal signals are the trainer's own to report.
 asan_of_ranks=detect_leaks=0:verify_asan_link_order=0
 asan_of_ranks+=:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
