@@ -4,8 +4,10 @@
 # trainer of ours (--trainer), taken in turns so that all see the same machine: each
 # round runs a few steps of each. AdamW with its defaults, no clipping. f32, or with
 # --bf16 PyTorch's autocast, or parameters in bf16 without masters; the trainer is as it
-# was compiled.
+# was compiled. With --recomputing, a trainer that recomputes its blocks, PyTorch does so,
+# too (torch.utils.checkpoint of every block), and both slowdowns are printed.
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -16,6 +18,7 @@ import time
 
 import numpy
 import torch
+from torch.utils.checkpoint import checkpoint
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models", "make"))
 import families  # noqa: E402
@@ -24,7 +27,7 @@ VOCABULARY = 50257
 
 
 class PyTorchRun:
-    def __init__(self, name, arguments, compiled):
+    def __init__(self, name, arguments, compiled=False, recomputing=False):
         self.name = name
         self.autocast = arguments.bf16 == "autocast"
         # PyTorch's best form: the fused attention, whatever the exported graph has
@@ -35,6 +38,8 @@ class PyTorchRun:
             for parameter in self.module.parameters():
                 if parameter.dim() >= 2:
                     parameter.mul_(0.02 / 0.15)
+        for block in self.module.h if recomputing else ():
+            block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
         if arguments.bf16 == "parameters":
             self.module.to(torch.bfloat16)
         self.optimizer = torch.optim.AdamW(self.module.parameters(), lr=1e-3, weight_decay=0.01)
@@ -59,17 +64,15 @@ class PyTorchRun:
 
 
 class TrainerRun:
-    name = "trainc"
-
-    def __init__(self, arguments, folder):
-        self.arguments, self.folder = arguments, folder
+    def __init__(self, name, trainer, arguments, folder):
+        self.name, self.trainer, self.arguments, self.folder = name, trainer, arguments, folder
 
     def steps(self, tokens, labels, count, batch):
         ids, targets, run = (os.path.join(self.folder, n) for n in
                              ("ids.npy", "labels.npy", "run"))
         numpy.save(ids, tokens[: count * batch].numpy())
         numpy.save(targets, labels[: count * batch].numpy())
-        command = [self.arguments.trainer, "train", "--data", f"input_ids={ids}", "--data",
+        command = [self.trainer, "train", "--data", f"input_ids={ids}", "--data",
                    f"labels={targets}", "--steps", str(count), "--learning-rate", "1e-3",
                    "--weight-decay", "0.01", "--no-shuffle", "--no-checkpoints",
                    "--overwrite", "--run", run]
@@ -83,6 +86,7 @@ class TrainerRun:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--trainer", help="a compiled trainer of the same model")
+    parser.add_argument("--recomputing", help="another one, made with --recompute or a budget")
     parser.add_argument("--compile", action="store_true", help="torch.compile too (a minute)")
     parser.add_argument("--bf16", choices=["autocast", "parameters"], help="how PyTorch has bf16")
     parser.add_argument("--layers", type=int, default=12)
@@ -101,16 +105,19 @@ def main():
     labels = torch.randint(0, VOCABULARY, shape, generator=generator)
 
     with tempfile.TemporaryDirectory() as folder:
-        runs = [PyTorchRun("eager", arguments, False)]
+        runs = [PyTorchRun("eager", arguments)]
         if arguments.compile:
-            runs.append(PyTorchRun("compile", arguments, True))
+            runs.append(PyTorchRun("compile", arguments, compiled=True))
         if arguments.trainer:
-            runs.append(TrainerRun(arguments, folder))
+            runs.append(TrainerRun("trainc", arguments.trainer, arguments, folder))
+        if arguments.recomputing:
+            runs.append(PyTorchRun("checkpoint", arguments, recomputing=True))
+            runs.append(TrainerRun("recompute", arguments.recomputing, arguments, folder))
         times = {run.name: [] for run in runs}
         for run in runs:  # warm up: allocation, compilation
             begin = time.perf_counter()
             run.steps(tokens, labels, 2, arguments.batch)
-            print(f"{run.name:8} first two steps {time.perf_counter() - begin:7.1f} s", flush=True)
+            print(f"{run.name:10} first two steps {time.perf_counter() - begin:7.1f} s", flush=True)
         for _ in range(arguments.rounds):
             for run in runs:
                 # the first step of a round finds cold caches; a trainer's first also fresh memory
@@ -119,19 +126,22 @@ def main():
     medians = {name: statistics.median(values) for name, values in times.items()}
     print(f"\nstep of batch {arguments.batch} x {arguments.sequence}, {arguments.layers} layers, "
           f"{arguments.threads} threads, milliseconds")
-    print(f"{'':8} {'median':>9} {'best':>9} {'worst':>9}")
+    print(f"{'':10} {'median':>9} {'best':>9} {'worst':>9}")
     for name, values in times.items():
-        print(f"{name:8} {medians[name]:9.1f} {min(values):9.1f} {max(values):9.1f}")
+        print(f"{name:10} {medians[name]:9.1f} {min(values):9.1f} {max(values):9.1f}")
     failed = False
     if arguments.trainer:
         for name in medians:
-            if name != "trainc":
+            if name in ("eager", "compile"):
                 ratio = medians[name] / medians["trainc"]
                 bar = ""
                 if name == "eager" and arguments.bar:
                     failed = ratio < arguments.bar
                     bar = f"  bar {arguments.bar:.2f}: {'FAILED' if failed else 'ok'}"
                 print(f"{name} / trainc = {ratio:.2f}{bar}")
+    for plain, recomputing in (("eager", "checkpoint"), ("trainc", "recompute")):
+        if {plain, recomputing} <= medians.keys():
+            print(f"{recomputing} / {plain} = {medians[recomputing] / medians[plain]:.2f}")
     sys.exit(1 if failed else 0)
 
 
