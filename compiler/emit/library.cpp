@@ -66,6 +66,7 @@ std::vector<std::vector<std::string>> trainc::minimalLibraryUnits(llvm::StringRe
   for (llvm::StringRef line : lines)
     (line.starts_with("cpu/") ? units.emplace_back() : units.front())
         .push_back(("runtime/" + line).str());
+  llvm::erase_if(units, [](const std::vector<std::string> &unit) { return unit.empty(); });
   return units;
 }
 
@@ -102,7 +103,7 @@ std::string trainc::minimalLibraryBuildText(llvm::StringRef name, llvm::StringRe
           R"( runtime)
 list(TRANSFORM runtime PREPEND runtime/)
 set(in_one_unit ${runtime})
-list(FILTER in_one_unit EXCLUDE REGEX "/cpu/")
+list(FILTER in_one_unit EXCLUDE REGEX "^runtime/cpu/")
 file(GLOB_RECURSE operators operators/*.cpp)
 add_library(${PROJECT_NAME} SHARED constants.cpp kernels.cpp step.cpp trainer.cpp library.cpp ${operators} ${runtime})
 set_target_properties(${PROJECT_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

@@ -21,8 +21,8 @@ std::string libraryText(llvm::StringRef text, llvm::StringRef name);
 std::string libraryBuildText(llvm::StringRef name);
 
 /// The runtime's files that a minimal library is made of, as the emitted folder has them, by what
-/// is compiled at once: most of the time goes into headers. Nothing where
-/// runtime/minimal/sources.txt cannot be read.
+/// is compiled at once: most of the time goes into headers. Names in unnamed namespaces differ
+/// within a unit. Nothing where runtime/minimal/sources.txt cannot be read.
 std::vector<std::vector<std::string>> minimalLibraryUnits(llvm::StringRef sourceFolder);
 /// How they and the emitted files are compiled and linked, besides hostFlags().
 llvm::ArrayRef<llvm::StringRef> minimalLibraryFlags();

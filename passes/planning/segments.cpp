@@ -54,8 +54,10 @@ public:
   int64_t crossingAt(int place) const { return crossing[place]; }
   /// What the backward pass needs of the operations from one place to another.
   int64_t neededBetween(int first, int last) const { return needed[last] - needed[first]; }
-  bool crosses(int value, int place) const {
-    return makers[value] < place && lastReaders[value] >= place &&
+  /// Of rising places.
+  bool crossesOneOf(const std::vector<int> &borders, int value) const {
+    auto next = std::upper_bound(borders.begin(), borders.end(), makers[value]);
+    return next != borders.end() && *next <= lastReaders[value] &&
            !graph.values[value].isKeptAnyway;
   }
   int makerOf(int value) const { return makers[value]; }
@@ -111,7 +113,8 @@ std::vector<int> bordersWithin(const Places &places, const std::vector<int> &nar
   std::vector<int> borders;
   if (least[last] != never)
     for (int i = before[last]; i > 0; i = before[i])
-      borders.insert(borders.begin(), stops[i]);
+      borders.push_back(stops[i]);
+  std::reverse(borders.begin(), borders.end());
   return borders;
 }
 
@@ -124,8 +127,7 @@ Segments describe(const Places &places, std::vector<int> borders, const ForwardG
     begin = end;
   }
   for (int v = 0; v < int(graph.values.size()); ++v)
-    if (std::any_of(segments.begins.begin(), segments.begins.end(),
-                    [&](int place) { return places.crosses(v, place); }))
+    if (places.crossesOneOf(segments.begins, v))
       segments.borderBytes += graph.values[v].bytes;
   return segments;
 }
@@ -155,9 +157,8 @@ std::vector<bool> heldBy(const Segments &segments, const ForwardGraph &graph) {
     return held;
   const Places places(graph);
   for (int v = 0; v < int(held.size()); ++v)
-    held[v] = places.makerOf(v) >= segments.begins.back() ||
-              std::any_of(segments.begins.begin(), segments.begins.end(),
-                          [&](int place) { return places.crosses(v, place); });
+    held[v] =
+        places.makerOf(v) >= segments.begins.back() || places.crossesOneOf(segments.begins, v);
   return held;
 }
 

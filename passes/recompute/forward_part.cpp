@@ -163,24 +163,35 @@ void ForwardPart::addUses(func::FuncOp function) {
 /// moves to where it is read: it may stand in front of the whole backward pass.
 static void sinkDerivatives(Block &block, const llvm::DenseSet<Operation *> &isForward) {
   llvm::DenseSet<Operation *> isOfForward(isForward);
-  for (Operation &op : block.without_terminator())
-    if (!isStep(&op) && llvm::all_of(op.getOperands(), [&](Value operand) {
-          Operation *maker = operand.getDefiningOp();
-          return !maker || isOfForward.contains(maker);
-        }))
+  DenseMap<Operation *, size_t> places; // a moved one has its reader's
+  SmallVector<Operation *> fronts;      // of what has one place
+  for (Operation &op : block) {
+    places[&op] = fronts.size();
+    fronts.push_back(&op);
+    auto isMade = [&](Value operand) {
+      Operation *maker = operand.getDefiningOp();
+      return !maker || isOfForward.contains(maker);
+    };
+    if (!isStep(&op) && !op.hasTrait<OpTrait::IsTerminator>() &&
+        llvm::all_of(op.getOperands(), isMade))
       isOfForward.insert(&op);
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOfForward.contains(&op) && !isForward.contains(&op) && !isa<nn::ConstantOp>(op)) {
-      Operation *first = nullptr;
-      for (Operation *user : op.getUsers())
-        if (!first || user->isBeforeInBlock(first))
-          first = user;
-      if (first)
-        op.moveBefore(first);
-    }
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!isOfForward.contains(&op) || isForward.contains(&op) || op.use_empty() ||
+        isa<nn::ConstantOp>(op))
+      continue;
+    size_t place = fronts.size();
+    for (Operation *user : op.getUsers())
+      place = std::min(place, places[user]);
+    places[&op] = place;
+    op.moveBefore(fronts[place]);
+    fronts[place] = &op;
+  }
 }
 
 void ForwardPart::repeat(func::FuncOp function, const std::vector<bool> &repeated) {
+  if (llvm::none_of(repeated, [](bool each) { return each; }))
+    return;
   SmallVector<Operation *> operations = forwardOperations(function);
   llvm::DenseSet<Operation *> isForward(operations.begin(), operations.end());
   sinkDerivatives(function.front(), isForward);

@@ -38,7 +38,9 @@ public:
   mlir::Operation *forcedInVain() const;
 
   /// In the same function of a clone of the module, lets the backward part read what repeated
-  /// operations make from clones of them, each in front of the first that needs it.
+  /// operations make from clones of them, each in front of the first that needs it. What is
+  /// computed of forward values alone moves to its readers before. Nothing changes where nothing is
+  /// repeated.
   static void repeat(mlir::func::FuncOp function, const std::vector<bool> &repeated);
 
 private:

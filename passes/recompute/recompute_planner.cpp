@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A search along one number (recompute_planner.h).
+// Searches along one number, the price, without and with borders (recompute_planner.h).
 #include "passes/recompute/recompute_planner.h"
 #include "dialects/errors/internal_error.h"
 #include "mlir/Pass/PassManager.h"
@@ -22,6 +22,8 @@ constexpr int mostExponent = 20;
 constexpr int kRefinements = 10; // halvings of the logarithm between two of them
 // Plans whose memory differs by less are told apart by their time.
 constexpr double sameMemory = 0.005;
+// A plan that takes no more of the time is not compared with those that have borders.
+constexpr double littleTime = 1.01;
 
 static func::FuncOp gradientEntry(ModuleOp module) {
   auto function = module.lookupSymbol<func::FuncOp>(kGradientEntry);
@@ -132,8 +134,10 @@ RecomputePlanner::Family *RecomputePlanner::bordered() {
 }
 
 const RecomputePlan &RecomputePlanner::smallestOf(Family &family) {
-  survey(family);
   std::map<double, RecomputePlan> &plans = family.plans;
+  if (family.smallest)
+    return plans.at(*family.smallest);
+  survey(family);
   auto best = plans.begin();
   auto choose = [&] {
     best = plans.begin();
@@ -154,17 +158,17 @@ const RecomputePlan &RecomputePlanner::smallestOf(Family &family) {
       planFor(family, *above);
     choose();
   }
+  family.smallest = best->first;
   return best->second;
 }
 
 const RecomputePlan &RecomputePlanner::smallest() {
-  if (smallest_)
-    return *smallest_;
-  smallest_ = &smallestOf(plainFamily);
-  if (Family *family = bordered())
-    if (const RecomputePlan &other = smallestOf(*family); other.bytes < smallest_->bytes)
-      smallest_ = &other;
-  return *smallest_;
+  const RecomputePlan &plain = smallestOf(plainFamily);
+  Family *family = bordered();
+  if (!family)
+    return plain;
+  const RecomputePlan &other = smallestOf(*family);
+  return other.bytes < plain.bytes ? other : plain;
 }
 
 const RecomputePlan &RecomputePlanner::least() {
@@ -205,6 +209,8 @@ const RecomputePlan *RecomputePlanner::within(int64_t bytes) {
   if (planFor(0).bytes <= bytes)
     return &planFor(0);
   const RecomputePlan *best = within(plainFamily, bytes);
+  if (best && best->time <= littleTime * keepAll().time)
+    return best;
   if (Family *family = bordered())
     if (const RecomputePlan *other = within(*family, bytes);
         other && (!best || other->time < best->time))

@@ -58,6 +58,7 @@ private:
   struct Family {
     std::vector<bool> held; // values, of borders; empty: there are none
     std::map<double, RecomputePlan> plans;
+    std::optional<double> smallest; // what is said to be the least is the least that is taken
   };
 
   mlir::OwningOpRef<mlir::ModuleOp> placed(const std::vector<bool> &repeated);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What exporters write besides the graph: metadata entries, and names of nodes made readable.
+#include "compiler/onnx/file/strip.h"
 #include "compiler/onnx/file/wire.h"
 #include "compiler/onnx/graph/graph.h"
 #include "llvm/ADT/StringExtras.h"
@@ -103,8 +104,9 @@ std::string programOperation(const GraphNode &node) {
 }
 
 std::string sourceLine(const GraphNode &node) {
-  const std::string trace = metadata(*node.proto, kNodeMetadata, "pkg.torch.onnx.stack_trace");
-  auto [file, place] = StringRef(trace).split("\", line "); // File "model.py", line 35, in forward
+  const std::string line =
+      ownLine(metadata(*node.proto, kNodeMetadata, "pkg.torch.onnx.stack_trace"));
+  auto [file, place] = StringRef(line).split("\", line "); // File "model.py", line 35, in forward
   file.consume_front("File \"");
   return place.empty() ? "" : (file + ":" + place.take_while(isDigit)).str();
 }

@@ -74,16 +74,23 @@ bool stripTensor(llvm::ArrayRef<char> bytes, std::string &out, Payload &payload)
   return !reader.malformed();
 }
 
-// The innermost line of a stack trace that is not PyTorch's own; empty: there is none.
-static llvm::StringRef ownLine(llvm::StringRef trace) {
+static bool isOfPyTorch(llvm::StringRef line) {
+  return line.contains("-packages/torch/") || line.contains("/torch/nn/");
+}
+
+std::string ownLine(llvm::StringRef trace) {
   llvm::StringRef own;
   while (!trace.empty()) {
     auto [line, rest] = trace.split('\n');
-    if (line = line.trim(); line.starts_with("File \"") && !line.contains("/torch/"))
+    line = line.trim();
+    if (line.consume_front("File \"") && !isOfPyTorch(line))
       own = line;
     trace = rest;
   }
-  return own;
+  if (own.empty())
+    return "";
+  auto [path, place] = own.split('"');
+  return ("File \"" + path.substr(path.find_last_of("/\\") + 1) + "\"" + place).str();
 }
 
 // A node's metadata. Of a stack trace, which may be most of the file, one line is kept.
@@ -96,7 +103,7 @@ static void stripMetadata(const Field &entry, std::string &out) {
       (field.number == kEntryKey ? key : value) = {field.contents.data(), field.contents.size()};
   if (!key.ends_with("stack_trace"))
     return append(out, entry.whole);
-  const llvm::StringRef line = ownLine(value);
+  const std::string line = ownLine(value);
   std::string kept;
   appendBytesField(kept, kEntryKey, {key.data(), key.size()});
   appendBytesField(kept, kEntryValue, {line.data(), line.size()});

@@ -23,4 +23,8 @@ bool stripModel(llvm::ArrayRef<char> bytes, std::string &out, Payloads &payloads
 /// The same for one serialized tensor.
 bool stripTensor(llvm::ArrayRef<char> bytes, std::string &out, Payload &payload);
 
+/// The innermost line of a stack trace that is not PyTorch's own, with the file's name alone:
+/// `File "model.py", line 35, in forward`. Empty where there is none.
+std::string ownLine(llvm::StringRef trace);
+
 } // namespace trainc::reader

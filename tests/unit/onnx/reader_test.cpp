@@ -430,10 +430,11 @@ TEST_F(OnnxReader, GivesNoDigestOfWhatHoldsAGraph) {
 TEST_F(OnnxReader, KeepsOneLineOfAStackTrace) {
   const std::string own = "File \"/home/me/net.py\", line 12, in forward\n    return self.act(x)\n";
   const std::string torch =
-      "  File \"/lib/torch/nn/modules/activation.py\", line 817, in forward\n";
+      "  File \"/lib/site-packages/torch/nn/modules/activation.py\", line 817, in forward\n";
   std::pair<std::string, const char *> traces[] = {
-      {own + torch, "/home/me/net.py:12"},
-      {"File \"a.py\", line 1, in f\n  f()\n" + own, "/home/me/net.py:12"},
+      {own + torch, "net.py:12"},
+      {"File \"a.py\", line 1, in f\n  f()\n" + own, "net.py:12"},
+      {"File \"C:\\torch\\net.py\", line 7, in forward\n" + torch, "net.py:7"},
       {torch, ""},
       {"", ""},
       {"no trace", ""}};

@@ -84,6 +84,21 @@ TEST(FusionGroups, NoCycleThroughAProduct) {
   EXPECT_EQ(graph.groups(), (Groups{{0}, {1}, {2}}));
 }
 
+TEST(FusionGroups, ARepetitionJoinsNothingThatStandsBeforeTheFirst) {
+  // Together they would run where the repeated product is there, and take it to the forward pass.
+  for (bool isRepetition : {false, true}) {
+    Graph graph;
+    int forward = graph.add(Kind::pointwise, 128, 1, {Graph::memory(0, 128)});
+    graph.add(Kind::barrier, 1, 1, {graph.read(forward, Alignment::other)});
+    int product = graph.add(Kind::barrier, 1, 1, {});
+    int repeated = graph.add(Kind::pointwise, 128, 1,
+                             {Graph::memory(0, 128), {product, product, Alignment::identity, 128}});
+    graph.nodes[repeated].earliest = isRepetition ? product : 0;
+    const Groups apart = {{0}, {1}, {2}, {3}};
+    EXPECT_EQ(graph.groups() == apart, isRepetition);
+  }
+}
+
 TEST(FusionGroups, ReadersOfOneTensorShareALoop) {
   Graph graph; // gradients of scale and shift
   graph.add(Kind::column, 16, 8, {Graph::memory(0, 128)});
