@@ -275,7 +275,7 @@ void change_names(weights &file, const std::vector<name_change> &changes) {
   for (const name_change &change : changes) {
     bool found = false;
     file.rename([&](const std::string &name) {
-      const std::string now = change.pattern.replaced(name, change.text);
+      std::string now = change.pattern.replaced(name, change.text);
       found |= now != name;
       return now;
     });
