@@ -10,9 +10,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-# End to end: fixtures, ranks, messages of stages, checkpoints, data, micro-batches, CUDA's runtime, refusals.
+# End to end: fixtures, ranks, stages, checkpoints, data, micro-batches, CUDA's runtime, refusals.
 quick='_unit_tests| (dialects|ops|passes)/.*\.mlir| train/(fixtures/(mlp_relu_dynamo18|fresh_gpt2_dynamo20)$'
-quick+='|(ranks/(agreement|stage_mail)|cuda/cuda_runtime_toy|runs/checkpoints|data/data_formats|data/leftovers|numbers/micro_batches|compile/refused_losses)\.test)'
+quick+='|(ranks/(agreement|stages)|cuda/cuda_runtime_toy|runs/checkpoints|data/data_formats|data/leftovers|numbers/micro_batches|compile/refused_losses)\.test)'
 
 preset=dev
 filter=.
