@@ -77,8 +77,6 @@ private:
   std::optional<RecomputePlan> plain;
   Family plainFamily;                   // without borders
   std::optional<Family> borderedFamily; // once asked for
-  const RecomputePlan *smallest_ =
-      nullptr; // what is said to be the least is the least that is taken
 };
 
 } // namespace trainc
