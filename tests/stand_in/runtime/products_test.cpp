@@ -343,6 +343,32 @@ TEST(cuda_products, geometry) {
   EXPECT_EQ(geometry.a_extent, 14 * 24);
 }
 
+// Plans alone: such a matrix has 10 GB.
+TEST(cuda_products, more_than_2_to_31_elements) {
+  constexpr int64_t rows = 65536, columns = 40000;
+  static_assert(rows * columns > int64_t(1) << 31);
+  matmul_shape logits = make_shape(rows, columns, 8, 0), of_input = make_shape(rows, 8, columns, 2),
+               of_weight = make_shape(8, columns, rows, 1), batches = make_shape(64, columns, 8, 0);
+  batches.batch[0] = rows / 64;
+  batches.a.batch_strides[0] = 64 * 8;
+  batches.c.batch_strides[0] = 64 * columns;
+  logits.c.offset = rows * columns; // behind another one
+  EXPECT_EQ(geometry_of(logits).c_extent, rows * columns);
+  EXPECT_EQ(geometry_of(of_input).a_extent, rows * columns);
+  EXPECT_EQ(geometry_of(of_weight).b_extent, rows * columns);
+  EXPECT_EQ(geometry_of(batches).c_extent, rows * columns);
+  streams queues;
+  communicator alone;
+  plan_products(untimed(), alone, [&](const arenas &) {
+    const auto *in = reinterpret_cast<const float *>(uintptr_t(1) << 40);
+    auto *out = reinterpret_cast<float *>(uintptr_t(1) << 41);
+    for (const matmul_shape &shape : {logits, of_input, of_weight, batches})
+      matmul(shape, in, in, out);
+  });
+  EXPECT_TRUE(own_work().products);
+  own_work().products.reset();
+}
+
 TEST(cuda_products, alignment) {
   matmul_shape shape = make_shape(4, 5, 6, 0);
   const auto *base = reinterpret_cast<const char *>(uintptr_t(1) << 20);
