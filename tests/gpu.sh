@@ -8,7 +8,7 @@
 #   tests/gpu.sh --run --scratch FOLDER [--parts REGEX] [--results FOLDER] [--limit SECONDS] ...
 #
 # --prepare compiles all and runs the CPU trainers; it leaves FOLDER/payload.tar.xz of at most
-# 50 MB. --run does the rest within 5 minutes, the most important first, on a machine that needs a
+# 40 MB. --run does the rest within 5 minutes, the most important first, on a machine that needs a
 # GPU with its driver, CUDA's libraries with NCCL, and python3: no trainc, no MPI. tests/gpu/run.py
 # says what it writes.
 #
@@ -46,7 +46,7 @@ fi
 # also in 16 bits, whose instructions the emulator replaces
 narrow='^(mlp_relu_dynamo18|gpt2_dynamo20|nanogpt_dynamo20|resnet_script17_training)$'
 [ -z "$is_emulated" ] || narrow='^mlp_relu_dynamo18$'
-most_bytes=50000000 # of what travels to the machine
+most_bytes=40000000 # of what travels to the machine
 export TRAINC=$build/bin/trainc
 if [ ! -x "$TRAINC" ] || [ ! -e "$build/lib/libtrainc_cuda.a" ]; then
   cmake --preset release -S "$root" && cmake --build "$build"
@@ -86,6 +86,17 @@ prepare_fixture() { # NAME [PRECISION]
     >"payload/fixtures/$name/data.txt"
 }
 
+# The runtime's kernels alone: its unit tests.
+prepare_kernels() {
+  local tests=cuda_runtime_unit_tests
+  if [ -z "$is_emulated" ]; then
+    tests=cuda_runtime_tests_for_gpu
+    quietly cmake --build "$build" --target $tests
+  fi
+  cp "$build/bin/$tests" payload/kernels
+  strip ${is_emulated:+-g} payload/kernels
+}
+
 # The parameters are made where they are needed.
 prepare_speed() { # MODEL PRECISION BATCH SEQUENCE VOCABULARY
   local to=payload/speed/$2-$3x$4
@@ -104,6 +115,7 @@ for expected in "$TRAINC_MODELS"/expected/*_*.json; do
     done
   fi
 done
+prepare_kernels
 mkdir payload/data
 cp "$data"/*.npy payload/data
 if [ -n "$is_emulated" ]; then

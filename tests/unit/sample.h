@@ -16,8 +16,9 @@
 namespace trainc {
 
 /// So many of the numbers below `count`, in order, others for each test; all of them with LONG=1
-/// and where there is no SEED, which lit's configuration sets.
-inline std::vector<size_t> sample_of(size_t number, size_t count) {
+/// and where there is no SEED, which lit's configuration sets. The last `long_ones` are in no
+/// sample.
+inline std::vector<size_t> sample_of(size_t number, size_t count, size_t long_ones = 0) {
   const auto given = [](const char *name) {
     const char *text = std::getenv(name);
     return std::string(text == nullptr ? "" : text);
@@ -27,6 +28,7 @@ inline std::vector<size_t> sample_of(size_t number, size_t count) {
   std::iota(chosen.begin(), chosen.end(), size_t(0));
   if (seed.empty() || !given("LONG").empty() || number >= count)
     return chosen;
+  chosen.resize(count - long_ones);
   const testing::TestInfo &test = *testing::UnitTest::GetInstance()->current_test_info();
   const std::string text = seed + " " + test.test_suite_name() + "." + test.name();
   std::seed_seq words(text.begin(), text.end());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention and its gradient on the device against plain loops in f64: tiles that are full and not,
-// strides, masks, dropout, shared heads of keys, rows that see no key. Five of the cases for each
-// type, LONG=1: all.
+// strides, masks, dropout, shared heads of keys, rows that see no key; each size of a head that has
+// kernels of its own with each kind of mask, for one query, around a tile and for many tiles. Some
+// of the cases for each type, LONG=1: all.
 #include "tests/unit/kernels/plain_attention.h"
 #include "tests/unit/sample.h"
 
@@ -61,21 +62,53 @@ const attention_case attention_cases[] = {
     {3, 4, 2, 66, 70, 8, 24, all_keys, true, true, true, hidden_key, 7 * tenth},
 };
 
-template <typename T> struct attention_test : testing::Test { streams queues; };
+constexpr int64_t head_sizes[] = {32, 64, 96, 128};
+constexpr int64_t lengths[] = {1, 63, 64, 65, 1000};
+enum mask_kind : uint8_t { causal, padded, additive, shared_keys, kinds };
+
+attention_case case_of(int64_t size, int64_t length, int kind) {
+  attention_case c = {1, 2, 1, length, length, size, size, all_keys, false, false, true};
+  if (kind == causal)
+    c.reach = 0;
+  c.has_padding = kind == padded;
+  c.has_bias = kind == additive;
+  if (kind == shared_keys)
+    c.sharing = 2;
+  return c;
+}
+
+template <typename T> struct attention_test : testing::Test {
+  void check(const attention_case &c, double of_zeros) {
+    const double relative = std::is_same_v<T, bfloat16> ? 2e-2
+                            : is_narrow_v<T>            ? 3e-3
+                            : std::is_same_v<T, float>  ? 2e-6
+                                                        : 1e-13;
+    const attention_problem<T> problem(c);
+    expect_close(on_device(problem), plain_attention(problem), relative, of_zeros, c.has_bias);
+  }
+  streams queues;
+};
 using all_types = testing::Types<float, double, bfloat16, float16>;
 TYPED_TEST_SUITE(attention_test, all_types);
 
 TYPED_TEST(attention_test, against_loops) {
-  using T = TypeParam;
-  const double relative = std::is_same_v<T, bfloat16> ? 2e-2
-                          : is_narrow_v<T>            ? 3e-3
-                          : std::is_same_v<T, float>  ? 2e-6
-                                                      : 1e-13;
   for (const size_t i : sample_of(5, std::size(attention_cases))) {
     SCOPED_TRACE(i);
-    const attention_case &c = attention_cases[i];
-    const attention_problem<T> problem(c);
-    expect_close(on_device(problem), plain_attention(problem), relative, 0, c.has_bias);
+    this->check(attention_cases[i], 0);
+  }
+}
+
+TYPED_TEST(attention_test, every_size_and_mask) {
+  std::vector<attention_case> cases;
+  for (const int64_t length : lengths)
+    for (const int64_t size : head_sizes)
+      for (int kind = 0; kind < kinds; ++kind)
+        cases.push_back(case_of(size, length, kind));
+  // The longest, which take the stand-in minutes, only where all are wanted.
+  for (const size_t i : sample_of(3, cases.size(), std::size(head_sizes) * kinds)) {
+    SCOPED_TRACE(testing::Message()
+                 << "case " << i << ", length " << cases[i].queries << ", size " << cases[i].size);
+    this->check(cases[i], 1); // the gradient of a score is 0 where there is one key
   }
 }
 
