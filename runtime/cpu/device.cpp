@@ -87,8 +87,8 @@ std::vector<element_range> gradients_of_stage(const program &program, int stage)
 }
 
 shard_request request_for(const program &program, stage_layout layout, int64_t micro_batches,
-                          communication_kind kind) {
-  shard_request request = {layout, micro_batches, {}, kind};
+                          const trainer_options &options) {
+  shard_request request = {layout, micro_batches, {}, options.communication, options.accumulated};
   for (layout.stage = 0; layout.stage < layout.stages; ++layout.stage)
     request.activation_bytes.push_back(activation_bytes(program, layout));
   return request;
@@ -125,9 +125,10 @@ int64_t device::implementation::bytes_for(memory_use use, const stage_layout &la
       bytes += arena_bytes(prog, kind);
     return bytes;
   }
-  const std::vector<rank_memory> all = memory_of_ranks(
-      memory_needs_of(prog, in_memory), {layout.replicas, ranks.ranks_on_host(), batches,
-                                         sharing_of(prog, options.shard, in_memory), in_memory});
+  const std::vector<rank_memory> all =
+      memory_of_ranks(memory_needs_of(prog, in_memory),
+                      {layout.replicas, ranks.ranks_on_host(), batches,
+                       sharing_of(prog, options.shard, in_memory), in_memory, options.accumulated});
   for (const rank_memory &each : all)
     bytes += each.bytes() - each.constants;
   planned = all[static_cast<size_t>(layout.stage)];
@@ -195,7 +196,7 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
   // Inside, ranks talk to each other: an error of one must not leave others waiting.
   if (shards) {
     own.shards.emplace(own.ranks, own.memory, own.prog,
-                       request_for(own.prog, layout, micro_batches, own.options.communication));
+                       request_for(own.prog, layout, micro_batches, own.options));
     own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.shards->total();
     own.memory.places.base[static_cast<int>(arena_kind::activations)] = own.shards->activations();
     own.memory.places.exchange = &*own.shards;
@@ -206,6 +207,7 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     request.reduced_bytes = own.prog.summed_bytes;
     request.micro_batches = micro_batches;
     request.kind = own.options.communication;
+    request.accumulated = own.options.accumulated;
     request.layout = layout;
     own.overlaps = overlaps(own.prog, own.options, own.ranks, own.cores > own.threads);
     if (own.overlaps)
@@ -258,7 +260,8 @@ int64_t device::memory_bytes(memory_use use, int64_t micro_batches) {
     bytes += arena_set::bytes_taken(arena_bytes(prog, kind));
   if (use != memory_use::training)
     return bytes;
-  const summation_order order(0, 1, micro_batches, exchanged_sums::unadded);
+  const summation_order order(0, 1, micro_batches, exchanged_sums::unadded,
+                              own_->options.accumulated);
   return bytes + arena_set::bytes_taken((1 + order.accumulators()) *
                                         arena_bytes(prog, arena_kind::gradients));
 }

@@ -281,8 +281,9 @@ void device::implementation::plan_exchange(memory_use use, int64_t micro_batches
     return;
   computing_device &own = *gpu;
   const stage_layout layout(prog, ranks.rank(), ranks.size());
-  own.gradients = std::make_unique<gradient_sum>(ranks, layout, prog.parameter_type,
-                                                 prog.summed_bytes, micro_batches, prog.stages);
+  own.gradients =
+      std::make_unique<gradient_sum>(ranks, layout, prog.parameter_type, prog.summed_bytes,
+                                     micro_batches, options.accumulated, prog.stages);
   own.gradients->start();
   share_out(layout);
   if (prog.stages) {

@@ -21,12 +21,12 @@ ncclDataType_t nccl_type(data_type type) {
 } // namespace
 
 gradient_sum::gradient_sum(communicator &ranks, const stage_layout &layout, data_type type,
-                           int64_t reduced_bytes, int64_t micro_batches, const pipeline *stages,
-                           int64_t largest_piece_bytes)
+                           int64_t reduced_bytes, int64_t micro_batches, accumulation how,
+                           const pipeline *stages, int64_t largest_piece_bytes)
     : ranks_(ranks), layout_(layout), type_(type), elements_(reduced_bytes / bytes_of(type)),
       stride_((elements_ + accumulator_alignment - 1) / accumulator_alignment *
               accumulator_alignment),
-      order_(layout.replica, layout.replicas, micro_batches, exchanged_sums::nodes),
+      order_(layout.replica, layout.replicas, micro_batches, exchanged_sums::nodes, how),
       piece_elements_(std::min(gradient_parts(elements_, layout.replicas).longest(),
                                largest_piece_bytes / bytes_of(type))) {
   for (int64_t j = 0; j < micro_batches; ++j)

@@ -27,8 +27,8 @@ public:
   static constexpr int64_t piece_bytes = 32 << 20; // from each rank; enough for full bandwidth
 
   gradient_sum(communicator &ranks, const stage_layout &layout, data_type type,
-               int64_t reduced_bytes, int64_t micro_batches, const pipeline *stages = nullptr,
-               int64_t largest_piece_bytes = piece_bytes);
+               int64_t reduced_bytes, int64_t micro_batches, accumulation how,
+               const pipeline *stages = nullptr, int64_t largest_piece_bytes = piece_bytes);
   gradient_sum(const gradient_sum &) = delete;
   gradient_sum &operator=(const gradient_sum &) = delete;
 

@@ -72,7 +72,7 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t) {
   if (use != memory_use::training)
     return;
   own.memory.allocate(arena_kind::gradients, own.bytes(arena_kind::gradients));
-  own.order.emplace(0, 1, micro_batches, exchanged_sums::unadded);
+  own.order.emplace(0, 1, micro_batches, exchanged_sums::unadded, accumulation::pairwise);
   for (int i = 0; i < own.order->accumulators(); ++i)
     own.accumulators.push_back(own.memory.allocate(own.bytes(arena_kind::gradients)));
   own.summands.reserve(static_cast<size_t>(own.order->accumulators()) + 1);
@@ -94,7 +94,7 @@ int64_t device::memory_bytes(memory_use use, int64_t micro_batches) {
     bytes += arena_set::bytes_taken(own.bytes(kind));
   if (use != memory_use::training)
     return bytes;
-  const summation_order order(0, 1, micro_batches, exchanged_sums::unadded);
+  const summation_order order(0, 1, micro_batches, exchanged_sums::unadded, accumulation::pairwise);
   return bytes +
          (1 + order.accumulators()) * arena_set::bytes_taken(own.bytes(arena_kind::gradients));
 }

@@ -86,6 +86,8 @@ constexpr word_row<std::optional<file_type>> token_types[] = {{"auto", std::null
                                                               {"i32", file_type::i32}};
 constexpr word_row<std::optional<int64_t>> label_shifts[] = {
     {"ask", std::nullopt}, {"same", 0}, {"next", 1}};
+constexpr word_row<accumulation> accumulations[] = {{"pairwise", accumulation::pairwise},
+                                                    {"running", accumulation::running}};
 constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
                                            {"optimizer", shard_kind::optimizer},
                                            {"gradients", shard_kind::gradients}};
@@ -207,6 +209,10 @@ std::vector<option_row> common_rows() {
       row("micro-batches", &values::micro_batches, "N", takes_steps,
           "batches per step and rank, whose gradients are added up")
           .between(1, most_micro_batches),
+      row("accumulation", &values::accumulated, accumulations, "KIND", command_train,
+          "how: pairwise, with the same bits for N ranks x 1 batch as for 1 rank x N, while "
+          "log2(N)\n"
+          "sums wait; running, in turn, while one does"),
       row("clip-norm", &values::clip_norm, "NORM", command_train,
           "largest global norm of the gradient; 0 or inf: no clipping")
           .between(0, unbounded),

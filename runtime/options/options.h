@@ -4,6 +4,7 @@
 // what it means and which commands take it; what stands here is the default.
 #pragma once
 
+#include "runtime/accumulation.h"
 #include "runtime/checkpoint/checkpoint_policy.h"
 #include "runtime/checkpoint/loss_scale.h"
 #include "runtime/data/loader.h"
@@ -71,6 +72,7 @@ struct trainer_options {
   std::string initialise;          // file or folder
   std::vector<std::string> rename; // PATTERN=TEXT, of its names
   int64_t micro_batches = 1;
+  accumulation accumulated = accumulation::pairwise;  // gradients of micro-batches
   double clip_norm = INFINITY, clip_value = INFINITY; // 0: no clipping either
   bool mean_per_batch = false;
   int64_t nonfinite_limit = 10; // steps in a row

@@ -20,8 +20,10 @@ std::vector<rank_memory> memory_of_ranks(const memory_needs &needs, const rank_l
   const bool on_host = layout.shared != sharing::none && !needs.every_rank_has_all;
   const int64_t shares = on_host ? layout.ranks_on_host : 1;
   const int accumulators =
-      shards ? summation_rounds(layout.replicas, layout.micro_batches).accumulators()
-             : summation_order(0, layout.replicas, layout.micro_batches, exchanged_sums::nodes)
+      shards ? summation_rounds(layout.replicas, layout.micro_batches, layout.accumulated)
+                   .accumulators()
+             : summation_order(0, layout.replicas, layout.micro_batches, exchanged_sums::nodes,
+                               layout.accumulated)
                    .accumulators();
   int64_t all_gradients = 0; // without what is between them
   for (const stage_needs &stage : needs.stages)

@@ -5,6 +5,8 @@
 // trainc's plans and limits and trainc-simulate have their numbers from here too.
 #pragma once
 
+#include "runtime/accumulation.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -36,6 +38,7 @@ struct rank_layout {
   sharing shared = sharing::none;
   // False of stages on the CPU that send messages: each rank has a total of all gradients.
   bool shares_memory = true;
+  accumulation accumulated = accumulation::pairwise;
 };
 
 // Where ranks of a host share what none of them has whole, a rank's even part of it.

@@ -60,9 +60,16 @@ summation own_sum(int rank, int waiting, int additions, bool is_last) {
 } // namespace
 
 summation_order::summation_order(int rank, int ranks, int64_t micro_batches,
-                                 exchanged_sums exchanged) {
-  const int64_t summands = ranks * micro_batches;
+                                 exchanged_sums exchanged, accumulation how) {
   const bool adds_last = exchanged == exchanged_sums::nodes || ranks == 1;
+  if (how == accumulation::running)
+    add_in_turn(rank, ranks, micro_batches, adds_last);
+  else
+    add_pairwise(rank, ranks, micro_batches, adds_last);
+}
+
+void summation_order::add_pairwise(int rank, int ranks, int64_t micro_batches, bool adds_last) {
+  const int64_t summands = ranks * micro_batches;
   waiting_sums all(summands);
   for (int r = 0; r < ranks; ++r) {
     waiting_sums own(summands);
@@ -91,13 +98,49 @@ summation_order::summation_order(int rank, int ranks, int64_t micro_batches,
   }
 }
 
+void summation_order::add_in_turn(int rank, int ranks, int64_t micro_batches, bool adds_last) {
+  accumulators_ = micro_batches > 1 ? 1 : 0;
+  for (int64_t j = 0; j < micro_batches; ++j) {
+    const bool is_last = j == micro_batches - 1;
+    const int waiting = j > 0 ? 1 : 0;
+    own_.push_back(own_sum(rank, waiting, is_last && !adds_last ? 0 : waiting, is_last));
+  }
+  waiting_sums all(ranks);
+  for (int r = 0; r < ranks; ++r) {
+    const int own_additions = adds_last ? 0 : accumulators_;
+    if (own_additions > 0)
+      exchange_.push_back({r, 0, 0});
+    exchange_.push_back({r, in_gradients, own_additions + all.push({0, r})});
+  }
+}
+
 namespace {
 
 constexpr int of_no_rank = -1;
 
 } // namespace
 
-summation_rounds::summation_rounds(int ranks, int64_t micro_batches) {
+summation_rounds::summation_rounds(int ranks, int64_t micro_batches, accumulation how) {
+  if (how == accumulation::running)
+    add_in_turn(ranks, micro_batches);
+  else
+    add_pairwise(ranks, micro_batches);
+}
+
+void summation_rounds::add_in_turn(int ranks, int64_t micro_batches) {
+  for (int64_t j = 0; j < micro_batches; ++j) {
+    summation sum = {{}, 0};
+    if (j > 0)
+      sum.addends.push_back({of_no_rank, 0, 0});
+    waiting_sums all(ranks);
+    for (int rank = 0; rank < ranks; ++rank)
+      sum.addends.push_back({rank, in_gradients, all.push({0, rank})});
+    sum.addends.back().additions += j > 0 ? 1 : 0;
+    rounds_.push_back({sum});
+  }
+}
+
+void summation_rounds::add_pairwise(int ranks, int64_t micro_batches) {
   waiting_sums all(ranks * micro_batches);
   for (int64_t j = 0; j < micro_batches; ++j) {
     std::vector<summation> sums; // of this round, by where they go

@@ -7,7 +7,12 @@
 // a step, and the bits are those of one rank that took all. While a rank adds, nodes wait in
 // accumulators: log2(micro_batches) rounded up at most where a rank's numbers begin at whole
 // nodes, as with powers of two, and less than twice that otherwise.
+//
+// Or each rank adds its own in turn to one accumulator, and the ranks' sums are added pairwise
+// (accumulation::running).
 #pragma once
+
+#include "runtime/accumulation.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +48,8 @@ enum class exchanged_sums { nodes, unadded };
 class summation_order {
 public:
   // For rank `rank` of `ranks`.
-  summation_order(int rank, int ranks, int64_t micro_batches, exchanged_sums exchanged);
+  summation_order(int rank, int ranks, int64_t micro_batches, exchanged_sums exchanged,
+                  accumulation how);
 
   // What the rank adds by itself once the gradients arena has micro-batch j.
   const summation &own(int64_t micro_batch) const { return own_[static_cast<size_t>(micro_batch)]; }
@@ -54,6 +60,9 @@ public:
   int accumulators() const { return accumulators_; }
 
 private:
+  void add_pairwise(int rank, int ranks, int64_t micro_batches, bool adds_last);
+  void add_in_turn(int rank, int ranks, int64_t micro_batches, bool adds_last);
+
   std::vector<summation> own_;
   std::vector<addend> exchange_;
   int accumulators_ = 0;
@@ -61,10 +70,11 @@ private:
 
 // The same additions where ranks take micro-batches in turn (micro-batch j of rank r is number
 // j * ranks + r) and add each round of them at once: neighbours then, so what waits is as much as
-// for one rank, and not as much for each.
+// for one rank, and not as much for each. Or the sum of each round, which is pairwise, is added to
+// one accumulator.
 class summation_rounds {
 public:
-  summation_rounds(int ranks, int64_t micro_batches);
+  summation_rounds(int ranks, int64_t micro_batches, accumulation how);
 
   // What is added, one sum after the other, once all ranks' gradients arenas have their
   // micro-batch j; after the last one accumulator 0 has the step's total. Accumulators have no
@@ -75,6 +85,9 @@ public:
   int accumulators() const { return accumulators_; } // at least one
 
 private:
+  void add_pairwise(int ranks, int64_t micro_batches);
+  void add_in_turn(int ranks, int64_t micro_batches);
+
   std::vector<std::vector<summation>> rounds_;
   int accumulators_ = 1;
 };

@@ -303,13 +303,33 @@ static std::string describe_layout(const program &program, int ranks) {
   return text;
 }
 
+static std::vector<rank_memory> memory_with(const run &run, int64_t micro_batches,
+                                            accumulation accumulated) {
+  const stage_layout layout(run.prog, 0, run.ranks.size());
+  const bool shares_memory = run.ranks.size() == 1 || run.target.shares_memory();
+  return memory_of_ranks(memory_needs_of(run.prog, shares_memory),
+                         {layout.replicas, run.ranks.ranks_on_host(),
+                          run.prog.stages ? run.prog.stages->micro_batches : micro_batches,
+                          sharing_of(run.prog, run.options.shard, shares_memory), shares_memory,
+                          accumulated});
+}
+
 std::vector<rank_memory> run::planned_memory(int64_t micro_batches) const {
-  const stage_layout layout(prog, 0, ranks.size());
-  const bool shares_memory = ranks.size() == 1 || target.shares_memory();
-  return memory_of_ranks(memory_needs_of(prog, shares_memory),
-                         {layout.replicas, ranks.ranks_on_host(),
-                          prog.stages ? prog.stages->micro_batches : micro_batches,
-                          sharing_of(prog, options.shard, shares_memory), shares_memory});
+  return memory_with(*this, micro_batches, options.accumulated);
+}
+
+// "1,024 bytes of gradients; 512 with --accumulation running", where that is a part of the rank's
+// memory that counts.
+static std::string describe_accumulators(const run &run, int64_t micro_batches, int64_t bytes) {
+  std::string text = grouped(bytes) + " bytes of gradients" +
+                     (run.prog.shards_gradients ? ", the arena's share too" : "");
+  const rank_memory now = run.planned_memory(micro_batches)[0],
+                    running = memory_with(run, micro_batches, accumulation::running)[0];
+  constexpr double least_share = 0.05;
+  if (static_cast<double>(now.bytes() - running.bytes()) >=
+      least_share * static_cast<double>(now.bytes()))
+    text += "; " + grouped(running.accumulators) + " with --accumulation running";
+  return text;
 }
 
 // "stage 0: parameters 1,024, activations 2,048; together 3,072 bytes", without what is none.
@@ -367,8 +387,7 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
                                   parts));
   rows.emplace_back("device", target.description());
   if (int64_t bytes = target.accumulator_bytes())
-    rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients" +
-                                          (prog.shards_gradients ? ", the arena's share too" : ""));
+    rows.emplace_back("accumulation", describe_accumulators(*this, micro_batches, bytes));
   if (trains)
     add_memory_rows(*this, micro_batches, rows);
   const auto shown = options.verbose ? table.values(options) : table.changed_values(options);

@@ -22,7 +22,7 @@ int64_t gradient_bytes(const program &program) {
 gradient_shards::gradient_shards(communicator &ranks, arena_set &arenas, const program &program,
                                  const shard_request &request)
     : type_(program.parameter_type), arena_bytes_(gradient_bytes(program)), layout_(request.layout),
-      rounds_(layout_.replicas, request.micro_batches) {
+      rounds_(layout_.replicas, request.micro_batches, request.accumulated) {
   summands_.reserve(static_cast<size_t>(rounds_.accumulators()) +
                     static_cast<size_t>(layout_.replicas));
   const int64_t accumulators = rounds_.accumulators() * arena_bytes_;

@@ -22,6 +22,7 @@ struct shard_request {
   int64_t micro_batches;                 // of a rank and step
   std::vector<int64_t> activation_bytes; // of each stage
   communication_kind kind;
+  accumulation accumulated;
 };
 
 class gradient_shards final : public gradient_exchange {

@@ -200,14 +200,16 @@ struct gradient_sum::message_transport final : transport {
 gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradient_request &request)
     : type_(request.type), arena_bytes_(request.arena_bytes),
       elements_(request.reduced_bytes / bytes_of(request.type)),
-      micro_batches_(request.micro_batches), order_(request.layout.replica, request.layout.replicas,
-                                                    request.micro_batches, exchanged_sums::nodes),
+      micro_batches_(request.micro_batches),
+      order_(request.layout.replica, request.layout.replicas, request.micro_batches,
+             exchanged_sums::nodes, request.accumulated),
       layout_(request.layout), ranges_(request.ranges) {
   if (layout_.stages == 1)
     ranges_ = {{0, elements_}};
   if (ranks.size() > 1 && share_memory(ranks, request))
     // Who reads other ranks' memory reads all that their sum needs once, and writes none of it.
-    order_ = {layout_.replica, layout_.replicas, micro_batches_, exchanged_sums::unadded};
+    order_ = {layout_.replica, layout_.replicas, micro_batches_, exchanged_sums::unadded,
+              request.accumulated};
   const auto size = static_cast<size_t>(ranks.size());
   const size_t sums = order_.exchange().size();
   summands_.reserve(std::max(sums, static_cast<size_t>(order_.accumulators()) + 1));
@@ -229,8 +231,8 @@ gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradien
       touch_own();
   });
   for (int replica = 0; replica < layout_.replicas; ++replica)
-    last_places_.push_back(
-        places_of({replica, layout_.replicas, micro_batches_, exchanged_sums::nodes}));
+    last_places_.push_back(places_of(
+        {replica, layout_.replicas, micro_batches_, exchanged_sums::nodes, request.accumulated}));
   begin_step();
   if (!total_)
     total_ = gradients_;

@@ -25,6 +25,7 @@ struct gradient_request {
   int64_t reduced_bytes; // the first ones of the arena, which take part in sums
   int64_t micro_batches; // of a rank and step
   communication_kind kind;
+  accumulation accumulated;
   // Of a step in stages: the rank's place, and the elements that its stage has gradients of.
   stage_layout layout = {};
   std::vector<element_range> ranges = {};

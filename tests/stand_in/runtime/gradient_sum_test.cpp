@@ -52,11 +52,34 @@ std::vector<T> pairwise(int64_t begin, int level, int ranks, int64_t micro_batch
   return sum;
 }
 
-template <typename T> void check_sum(int64_t count, int64_t micro_batches, int64_t piece_bytes) {
+// Of each rank in turn, and of the ranks [begin, begin + 2^level) pairwise.
+template <typename T>
+std::vector<T> running(int64_t begin, int level, int ranks, int64_t micro_batches, int64_t count) {
+  const auto add = [](std::vector<T> sum, const std::vector<T> &other) {
+    for (size_t i = 0; i < sum.size(); ++i)
+      sum[i] += other[i];
+    return sum;
+  };
+  if (level == 0) {
+    const int rank = static_cast<int>(begin);
+    std::vector<T> sum = own_gradients<T>(rank, 0, count);
+    for (int64_t j = 1; j < micro_batches; ++j)
+      sum = add(sum, own_gradients<T>(rank, j, count));
+    return sum;
+  }
+  const int64_t middle = begin + (int64_t{1} << (level - 1));
+  const std::vector<T> left = running<T>(begin, level - 1, ranks, micro_batches, count);
+  return middle < ranks ? add(left, running<T>(middle, level - 1, ranks, micro_batches, count))
+                        : left;
+}
+
+template <typename T>
+void check_sum(int64_t count, int64_t micro_batches, int64_t piece_bytes,
+               accumulation how = accumulation::pairwise) {
   communicator &ranks = *all_ranks;
   streams queues;
   gradient_sum sum(ranks, stage_layout(ranks.rank(), ranks.size()), type_of<T>(),
-                   count * static_cast<int64_t>(sizeof(T)), micro_batches, /*stages=*/nullptr,
+                   count * static_cast<int64_t>(sizeof(T)), micro_batches, how, /*stages=*/nullptr,
                    piece_bytes);
   sum.start();
   device_copy<T> gradients(std::vector<T>(static_cast<size_t>(count)));
@@ -73,7 +96,8 @@ template <typename T> void check_sum(int64_t count, int64_t micro_batches, int64
   sum.check();
   std::vector<T> found = gradients.values();
 
-  std::vector<T> expected = pairwise<T>(0, 8, ranks.size(), micro_batches, count);
+  const auto order = how == accumulation::running ? running<T> : pairwise<T>;
+  std::vector<T> expected = order(0, 8, ranks.size(), micro_batches, count);
   EXPECT_EQ(memcmp(found.data(), expected.data(), found.size() * sizeof(T)), 0)
       << count << " elements, " << micro_batches << " micro-batches, pieces of " << piece_bytes;
   ranks.barrier();
@@ -84,6 +108,7 @@ TEST(gradient_sum_test, keeps_the_order_of_ranks_and_micro_batches) {
     for (int64_t micro_batches : {1, 2, 3, 4, 7}) {
       check_sum<float>(count, micro_batches, gradient_sum::piece_bytes);
       check_sum<double>(count, micro_batches, gradient_sum::piece_bytes);
+      check_sum<float>(count, micro_batches, gradient_sum::piece_bytes, accumulation::running);
     }
   }
 }

@@ -45,11 +45,12 @@ std::string pairwise(int64_t begin, int level, int64_t summands) {
   return begin + half < summands ? sum_of(left, pairwise(begin + half, level - 1, summands)) : left;
 }
 
-std::string step_of(int ranks, int64_t micro_batches, exchanged_sums exchanged) {
+std::string step_of(int ranks, int64_t micro_batches, exchanged_sums exchanged,
+                    accumulation how = accumulation::pairwise) {
   std::vector<places> all(static_cast<size_t>(ranks));
   std::vector<addend> exchange;
   for (int rank = 0; rank < ranks; ++rank) {
-    summation_order order(rank, ranks, micro_batches, exchanged);
+    summation_order order(rank, ranks, micro_batches, exchanged, how);
     places &own = all[static_cast<size_t>(rank)];
     for (int64_t j = 0; j < micro_batches; ++j) {
       own[in_gradients] = number(rank * micro_batches + j);
@@ -79,10 +80,14 @@ TEST(SummationOrder, IsThatOfOneRank) {
 
 TEST(SummationOrder, TakesFewAccumulators) {
   auto accumulators = [](int ranks, int64_t micro_batches) {
-    return summation_order(ranks - 1, ranks, micro_batches, exchanged_sums::nodes).accumulators();
+    return summation_order(ranks - 1, ranks, micro_batches, exchanged_sums::nodes,
+                           accumulation::pairwise)
+        .accumulators();
   };
   auto exchanged = [](int ranks, int64_t micro_batches) {
-    return summation_order(0, ranks, micro_batches, exchanged_sums::nodes).exchange().size();
+    return summation_order(0, ranks, micro_batches, exchanged_sums::nodes, accumulation::pairwise)
+        .exchange()
+        .size();
   };
   for (int ranks : {1, 2, 4, 64}) {
     EXPECT_EQ(accumulators(ranks, 1), 0);
@@ -97,9 +102,43 @@ TEST(SummationOrder, TakesFewAccumulators) {
   EXPECT_LE(accumulators(3, 7), 6);
 }
 
+// Of numbers [begin, begin + count), in turn.
+std::string running(int64_t begin, int64_t count) {
+  std::string sum = number(begin);
+  for (int64_t j = begin + 1; j < begin + count; ++j)
+    sum = sum_of(sum, number(j));
+  return sum;
+}
+
+// Of ranks [begin, begin + 2^level), each of which is a sum; those after the last left out.
+std::string tree_of(const std::vector<std::string> &sums, size_t begin, int level) {
+  if (level == 0)
+    return sums[begin];
+  const size_t middle = begin + (size_t{1} << (level - 1));
+  const std::string left = tree_of(sums, begin, level - 1);
+  return middle < sums.size() ? sum_of(left, tree_of(sums, middle, level - 1)) : left;
+}
+
+TEST(SummationOrder, InTurnAddsTheSumsOfRanksPairwise) {
+  for (int ranks = 1; ranks <= 9; ++ranks)
+    for (int micro_batches = 1; micro_batches <= 9; ++micro_batches) {
+      std::vector<std::string> sums;
+      for (int rank = 0; rank < ranks; ++rank)
+        sums.push_back(running(rank * micro_batches, micro_batches));
+      for (exchanged_sums exchanged : {exchanged_sums::nodes, exchanged_sums::unadded}) {
+        EXPECT_EQ(step_of(ranks, micro_batches, exchanged, accumulation::running),
+                  tree_of(sums, 0, 4))
+            << ranks << " x " << micro_batches;
+        const summation_order order(ranks - 1, ranks, micro_batches, exchanged,
+                                    accumulation::running);
+        EXPECT_EQ(order.accumulators(), micro_batches > 1 ? 1 : 0);
+      }
+    }
+}
+
 // What the accumulators hold once every round is added.
-places rounds_of(int ranks, int64_t micro_batches) {
-  const summation_rounds order(ranks, micro_batches);
+places rounds_of(int ranks, int64_t micro_batches, accumulation how = accumulation::pairwise) {
+  const summation_rounds order(ranks, micro_batches, how);
   std::vector<places> all(static_cast<size_t>(ranks));
   places accumulators;
   for (int64_t j = 0; j < micro_batches; ++j) {
@@ -129,9 +168,23 @@ TEST(SummationRounds, AreThatOfOneRank) {
     }
 }
 
+TEST(SummationRounds, InTurnAddTheSumOfEachRound) {
+  for (int ranks = 1; ranks <= 9; ++ranks)
+    for (int micro_batches = 1; micro_batches <= 9; ++micro_batches) {
+      std::string sum;
+      for (int j = 0; j < micro_batches; ++j) {
+        const std::string round = pairwise(j * ranks, 4, (j + 1) * ranks);
+        sum = j == 0 ? round : sum_of(sum, round);
+      }
+      EXPECT_EQ(rounds_of(ranks, micro_batches, accumulation::running).at(0), sum)
+          << ranks << " x " << micro_batches;
+      EXPECT_EQ(summation_rounds(ranks, micro_batches, accumulation::running).accumulators(), 1);
+    }
+}
+
 TEST(SummationRounds, TakeFewAccumulators) {
   auto accumulators = [](int ranks, int64_t micro_batches) {
-    return summation_rounds(ranks, micro_batches).accumulators();
+    return summation_rounds(ranks, micro_batches, accumulation::pairwise).accumulators();
   };
   for (int ranks : {1, 2, 4, 64}) { // as many for all as for one
     EXPECT_EQ(accumulators(ranks, 1), 1);
