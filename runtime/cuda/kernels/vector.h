@@ -45,6 +45,22 @@ __device__ inline four<uint8_t> load_four(const uint8_t *address) {
   const uchar4 v = vector_at<uchar4>(address);
   return {v.x, v.y, v.z, v.w};
 }
+__device__ inline four<int8_t> load_four(const int8_t *address) {
+  const char4 v = vector_at<char4>(address);
+  return {v.x, v.y, v.z, v.w};
+}
+__device__ inline four<int16_t> load_four(const int16_t *address) {
+  const short4 v = vector_at<short4>(address);
+  return {v.x, v.y, v.z, v.w};
+}
+__device__ inline four<uint16_t> load_four(const uint16_t *address) {
+  const ushort4 v = vector_at<ushort4>(address);
+  return {v.x, v.y, v.z, v.w};
+}
+__device__ inline four<uint32_t> load_four(const uint32_t *address) {
+  const uint4 v = vector_at<uint4>(address);
+  return {v.x, v.y, v.z, v.w};
+}
 template <typename Format>
 __device__ inline four<narrow_float<Format>> load_four(const narrow_float<Format> *address) {
   using number = narrow_float<Format>;
@@ -68,6 +84,18 @@ __device__ inline void store_four(int64_t *address, const four<int64_t> &v) {
 }
 __device__ inline void store_four(uint8_t *address, const four<uint8_t> &v) {
   set_vector(address, make_uchar4(v[0], v[1], v[2], v[3]));
+}
+__device__ inline void store_four(int8_t *address, const four<int8_t> &v) {
+  set_vector(address, make_char4(v[0], v[1], v[2], v[3]));
+}
+__device__ inline void store_four(int16_t *address, const four<int16_t> &v) {
+  set_vector(address, make_short4(v[0], v[1], v[2], v[3]));
+}
+__device__ inline void store_four(uint16_t *address, const four<uint16_t> &v) {
+  set_vector(address, make_ushort4(v[0], v[1], v[2], v[3]));
+}
+__device__ inline void store_four(uint32_t *address, const four<uint32_t> &v) {
+  set_vector(address, make_uint4(v[0], v[1], v[2], v[3]));
 }
 template <typename Format>
 __device__ inline void store_four(narrow_float<Format> *address,
