@@ -80,7 +80,8 @@ private:
 // `bytes` times `processes`.
 void check_memory(int64_t bytes, int processes);
 
-// Zeroes a mapping with all threads, so that its pages exist and lie near them.
+// Writes to each page of a fresh mapping, which is 0, with all threads, so that its pages exist and
+// lie near them.
 void touch(char *base, int64_t bytes);
 
 } // namespace trainc
