@@ -299,7 +299,8 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.trains = !forwardOnly;
   if (!forwardOnly)
     readLosses(recipe, report);
-  recipe.optimizer = optimizer + (ema ? train::kWithAverage.str() : "");
+  recipe.optimizer = optimizer + (stateType == "f32" ? "" : "+" + stateType) +
+                     (ema ? train::kWithAverage.str() : "");
   recipe.decay = decay;
   recipe.freeze = freeze;
   recipe.trainOnly = trainOnly;
@@ -308,6 +309,18 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.precision = precision;
   recipe.exportType = exportType;
   recipe.keptF32 = keepF32.empty() ? "" : readerInto(report).pattern("keep-f32", keepF32);
+  if (stateType != "f32" && !train::findOptimizer(recipe.optimizer) &&
+      train::findOptimizer(optimizer))
+    complain("--state-type",
+             "the states of " + optimizer + " are f32; those of " +
+                 join(train::listNarrowableOptimizers(), ", ") + " may be " + stateType,
+             "--state-type f32");
+  if (stateType != "f32" && !gradientGraph.empty())
+    complain("--write-gradient-graph", "the update of the graph has states in f32",
+             "--state-type f32");
+  if (stateType != "f32" && precision == "f64")
+    complain("--state-type", "a program in f64 has states in f64; found '" + stateType + "'",
+             "--precision f32");
   if (!keepF32.empty() && precision != "bf16" && precision != "fp16")
     complain("--keep-f32", "no product is narrower with --precision " + precision,
              "--precision bf16");
@@ -548,27 +561,17 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
   else
     refuse({"target-triple"}, "without --library=minimal", "both");
   if (forwardOnly)
-    refuse({"loss",
-            "optimizer",
-            "ema",
-            "decay",
-            "group",
-            "buffer",
-            "freeze",
-            "batch-norm",
-            "batch-norm-of",
-            "recompute",
-            "recompute-pattern",
-            "memory-budget",
-            "memory-curve",
-            "stages",
-            "cut",
-            "schedule",
-            "chunks-per-stage",
-            "micro-batches",
-            "shard",
-            "keep",
-            "write-gradient-graph"},
+    refuse({"loss",          "optimizer",
+            "ema",           "state-type",
+            "decay",         "group",
+            "buffer",        "freeze",
+            "batch-norm",    "batch-norm-of",
+            "recompute",     "recompute-pattern",
+            "memory-budget", "memory-curve",
+            "stages",        "cut",
+            "schedule",      "chunks-per-stage",
+            "micro-batches", "shard",
+            "keep",          "write-gradient-graph"},
            "on a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }

@@ -37,7 +37,8 @@ makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageO
   // Differentiate early, on few operations ...
   if (recipe.trains) {
     add(createDifferentiatePass(recipe.kept));
-    add(createFormBucketsPass());
+    const train::Optimizer *optimizer = train::findOptimizer(recipe.optimizer);
+    add(createFormBucketsPass(optimizer ? optimizer->row : 1));
     add(createAttachOptimizerPass(recipe.optimizer));
   }
   // ... and fuse late, over forward, backward and update alike.

@@ -62,9 +62,8 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, CheckedPass> {
 
   void checkOptions(OptionReader &reader) const override {
     const std::vector<std::string> names = train::listOptimizers();
-    StringRef name = kind;
-    name.consume_back(train::kWithAverage);
-    reader.choice("kind", name, SmallVector<StringRef>(names.begin(), names.end()));
+    reader.choice("kind", train::findOptimizer(kind) ? train::ownNameOf(kind) : StringRef(kind),
+                  SmallVector<StringRef>(names.begin(), names.end()));
   }
 
   void runOnOperation() override {
@@ -83,12 +82,20 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, CheckedPass> {
       lossScaleIndex =
           declare(signature, RankedTensorType::get({}, Float64Type::get(&getContext())),
                   train::LossScaleAttr::get(&getContext()));
+    for (int64_t elements : layout.getRuns())
+      if (elements % optimizer->row != 0) {
+        emitError(getOperation().getLoc(), "attach-optimizer expects parameters at multiples of ")
+            << optimizer->row << " elements for " << StringRef(kind)
+            << "; run form-buckets with multiple=" << optimizer->row;
+        return signalPassFailure();
+      }
     SmallVector<FlatRun> trained;
     for (int64_t group = 0; group < layout.groups(); ++group)
       for (train::Run run : {train::Run::decayed, train::Run::undecayed})
         if (int64_t count = layout.elementsOf(run, group))
-          trained.push_back(declareRun(signature, run, group, count,
-                                       describeRun(getOperation(), *optimizer, run, group)));
+          trained.push_back(
+              declareRun(signature, run, group, count,
+                         describeRun(getOperation(), *optimizer, run, group, elementType())));
     SmallVector<UpdatedRun> described;
     for (const FlatRun &run : trained)
       described.push_back(run.described);
@@ -201,7 +208,7 @@ private:
           elements == 0
               ? std::nullopt
               : std::optional<unsigned>(declare(
-                    signature, type.clone(ArrayRef(elements)),
+                    signature, RankedTensorType::get({elements}, run.described.stateTypes[slot]),
                     train::StateAttr::get(context, name, static_cast<int64_t>(slot), group))));
     return run;
   }
@@ -380,14 +387,21 @@ private:
     nn::Builder b(builder,
                   named(run.name == train::Run::decayed ? "_with_decay" : "_without_decay"));
     nn::Builder scalarBuilder(builder, named("_scalars"));
-    Value parameter = block.getArgument(run.parameters);
+    auto inRows = [&](unsigned argument) {
+      Value flat = block.getArgument(argument);
+      const int64_t count = nn::tensorType(flat).getNumElements(), row = optimizer.row;
+      return row == 1 ? flat : b.reshape(flat, {count / row, row});
+    };
+    Value parameter = inRows(run.parameters);
     RankedTensorType type = nn::tensorType(parameter);
     Value rounded = b.named("gradient_factor", b.cast(factor, type.getElementType()));
     Value spread = b.broadcast(rounded, {}, type.getShape());
-    Value gradient = b.mul(block.getArgument(run.gradients), spread);
+    Value gradient = b.mul(inRows(run.gradients), spread);
     SmallVector<Value> states;
-    for (std::optional<unsigned> state : run.states)
-      states.push_back(state ? block.getArgument(*state) : Value());
+    for (auto [slot, state] : llvm::enumerate(run.states))
+      states.push_back(!state                               ? Value()
+                       : optimizer.kindOf(slot).sharing > 1 ? block.getArgument(*state)
+                                                            : inRows(*state));
     train::Update update(b, scalarBuilder, parameter,
                          clippedByValue(b, gradient, scalars.lookup("clip_value")), states, scalars,
                          run.described.parameters, run.name == train::Run::decayed);
@@ -401,13 +415,17 @@ private:
         now.replaceUsesWithIf(
             state, [state](OpOperand &use) { return use.getOwner() != state.getDefiningOp(); });
     }
-    results.push_back(replaced(b, parameter, updated.parameter));
+    auto flat = [&](Value value) {
+      RankedTensorType of = nn::tensorType(value);
+      return of.getRank() == 1 ? value : b.reshape(value, {of.getNumElements()});
+    };
+    results.push_back(flat(replaced(b, parameter, updated.parameter)));
     resultAttributes.push_back(
         train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name, run.group)));
     for (auto [slot, state] : llvm::enumerate(updated.states)) {
       if (!states[slot])
         continue;
-      results.push_back(state);
+      results.push_back(flat(state));
       resultAttributes.push_back(
           train::attributesOf(train::StateAttr::get(&getContext(), run.name, slot, run.group)));
     }

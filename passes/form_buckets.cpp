@@ -14,6 +14,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -23,6 +24,7 @@ using train::Run;
 namespace {
 
 constexpr int64_t kAlignedBytes = 64; // a cache line
+constexpr int64_t kMostMultiple = 1 << 20;
 
 struct Placed {
   StringAttr name;
@@ -32,14 +34,23 @@ struct Placed {
   size_t completed; // rank of the gradient in the program
 };
 
-struct FormBuckets : PassWrapper<FormBuckets, OperationPass<ModuleOp>> {
+struct FormBuckets : PassWrapper<FormBuckets, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FormBuckets)
+  FormBuckets() = default;
+  FormBuckets(const FormBuckets &other) : PassWrapper(other) {}
   StringRef getArgument() const override { return "form-buckets"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<train::TrainDialect>();
   }
   StringRef getDescription() const override {
     return "order the parameters in the flat arenas by completion of their gradients";
+  }
+
+  TextOption multiple{*this, "multiple", "n", "1",
+                      "elements that each parameter begins at a multiple of"};
+
+  void checkOptions(OptionReader &reader) const override {
+    (void)reader.number("multiple", multiple, kMostMultiple);
   }
 
   void runOnOperation() override {
@@ -100,7 +111,10 @@ private:
     SmallVector<Attribute> layout;
     // Copies in 16 bits (copy-parameters) have these offsets, too.
     const bool hasCopies = train::isNarrow(train::precisionOf(getOperation()));
-    const int64_t alignment = kAlignedBytes / (hasCopies ? 2 : 4); // elements
+    OptionReader reader = silentReader();
+    const int64_t own = reader.number("multiple", multiple, kMostMultiple);
+    const int64_t alignment =
+        std::max<int64_t>(own, kAlignedBytes / (hasCopies ? 2 : 4)); // elements
     int64_t offset = 0;
     SmallVector<int64_t> runs(groups * LayoutAttr::kTrainedRuns + LayoutAttr::kOtherRuns, 0);
     for (const Placed &parameter : placed) {
@@ -119,4 +133,8 @@ const PassRegistration<FormBuckets> formBucketsRegistration;
 
 } // namespace
 
-std::unique_ptr<Pass> trainc::createFormBucketsPass() { return std::make_unique<FormBuckets>(); }
+std::unique_ptr<Pass> trainc::createFormBucketsPass(int64_t multiple) {
+  auto pass = std::make_unique<FormBuckets>();
+  pass->multiple = std::to_string(multiple);
+  return pass;
+}

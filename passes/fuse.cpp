@@ -27,6 +27,8 @@
 #include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/reduction.h"
+#include "dialects/train/optimizer.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/kernels/fusion_roots.h"
@@ -56,7 +58,9 @@ Sizes reducedDimensions(Operation *op) {
 
 class Fusion {
 public:
-  explicit Fusion(func::FuncOp function) : block(function.front()), roots(block) {}
+  explicit Fusion(func::FuncOp function)
+      : block(function.front()), storesLittle(hasNarrowStates(function)),
+        roots(block, storesLittle) {}
 
   void run() {
     for (auto [position, op] : llvm::enumerate(block))
@@ -64,7 +68,7 @@ public:
     do {
       roots.choose();
       describeRoots();
-      auto formed = planning::formGroups(nodes);
+      auto formed = planning::formGroups(nodes, options());
       check(formed.has_value(), block.getParentOp(), "groups wait for each other");
       groups = std::move(*formed);
     } while (!corrected && repeatCheapRoots());
@@ -72,6 +76,21 @@ public:
   }
 
 private:
+  /// Whether it is an update whose states have fewer bits: a value in f32 that is kept for another
+  /// kernel would take the memory that they save.
+  static bool hasNarrowStates(func::FuncOp function) {
+    const train::Optimizer *optimizer =
+        train::findOptimizer(train::optimizerNameOf(function->getParentOfType<ModuleOp>()));
+    return train::isUpdate(function) && optimizer && !optimizer->kinds.empty();
+  }
+  planning::FusionOptions options() const {
+    planning::FusionOptions options;
+    if (storesLittle) { // so a kernel may be as large as it gets
+      options.liveScalars = std::numeric_limits<int>::max() / 2;
+      options.largestKernel = std::numeric_limits<double>::infinity();
+    }
+    return options;
+  }
   bool repeatCheapRoots();
   double bytesIfStored(int node, size_t readers);
   double bytesIfRepeated(int node, const llvm::SetVector<int> &readers);
@@ -90,6 +109,7 @@ private:
   bool isReadOutside(Operation *root, const llvm::DenseSet<Operation *> &inside);
 
   Block &block;
+  bool storesLittle;
   FusionRoots roots; // each is a node
   bool corrected = false;
   DenseMap<Value, int> leafNumbers;

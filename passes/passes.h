@@ -44,7 +44,7 @@ std::unique_ptr<mlir::Pass> createSetPrecisionPass(llvm::StringRef to, llvm::Str
 /// `only`: the model is not trained, @model goes.
 std::unique_ptr<mlir::Pass> createDeriveEvaluatePass(bool only = false);
 std::unique_ptr<mlir::Pass> createDifferentiatePass(llvm::StringRef kept = "");
-std::unique_ptr<mlir::Pass> createFormBucketsPass();
+std::unique_ptr<mlir::Pass> createFormBucketsPass(int64_t multiple = 1);
 std::unique_ptr<mlir::Pass> createAttachOptimizerPass(llvm::StringRef kind);
 std::unique_ptr<mlir::Pass> createDecomposePass();
 std::unique_ptr<mlir::Pass> createCopyParametersPass();

@@ -89,13 +89,14 @@ public:
   }
 
   Place state(train::StateAttr role, Type type) {
-    Place place = run(Arena::optimizer_state, role.getRun(), role.getGroup(), type);
     slots = std::max(slots, role.getSlot() + 1);
-    if (!ownStates.empty())
-      place.offset = beginOfStates(role) * elementWidth;
-    else
-      place.offset += role.getSlot() * (layout ? layout.trainedElements() : 0) * elementWidth;
-    stateBytes = std::max(stateBytes, place.offset + alignedBytes(bytesOf(type)));
+    if (!ownStates.empty()) {
+      const Place place{Arena::optimizer_state, beginOfStates(role)};
+      stateBytes = std::max(stateBytes, place.offset + alignedBytes(bytesOf(type)));
+      return place;
+    }
+    Place place = run(Arena::optimizer_state, role.getRun(), role.getGroup(), type);
+    place.offset += role.getSlot() * (layout ? layout.trainedElements() : 0) * elementWidth;
     return place;
   }
 
@@ -164,7 +165,7 @@ private:
     ownStates = train::statePlacesOf(module);
   }
 
-  /// The first of the states in the role's slot that are of its run, in elements.
+  /// The first of the states in the role's slot that are of its run, in bytes.
   int64_t beginOfStates(train::StateAttr role) {
     for (const train::StatePlace &place : ownStates)
       if (place.slot == role.getSlot() &&

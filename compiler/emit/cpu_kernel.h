@@ -17,6 +17,7 @@ public:
 private:
   void emitPointwise() override;
   void emitRow() override;
+  void openRowsOfPart();
   void emitColumn() override;
   void emitFull() override;
 

@@ -138,10 +138,25 @@ void CpuKernel::reduceRow(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
   }
 }
 
+/// The rows whose first elements are among the points.
+void CpuKernel::openRowsOfPart() {
+  const std::string i = code.index(nest.kept.front()).str(), last = size(nest.walked.front());
+  auto rowFrom = [&](StringRef point) {
+    return ("(" + point + " + " + last + " - 1) / " + last).str();
+  };
+  shareLoops();
+  writer.line("for (int64_t " + i + " = " + rowFrom("points.begin") + "; " + i + " < " +
+              rowFrom("points.end") + "; ++" + i + ") {");
+}
+
 void CpuKernel::emitRow() {
   printPrologue();
-  shareLoops();
-  openLoops(nest.kept);
+  if (inParts) {
+    openRowsOfPart();
+  } else {
+    shareLoops();
+    openLoops(nest.kept);
+  }
   for (Operation &op : function.getBody().front()) {
     if (auto reduce = dyn_cast<kernel::ReduceOp>(op)) {
       reduceRow(reduce, nest.walked);

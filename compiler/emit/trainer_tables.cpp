@@ -212,15 +212,12 @@ void TablePrinter::collectOutputs(func::FuncOp function) {
 }
 
 void TablePrinter::collectStatePlaces() {
-  const bool isDouble = parameterType == "data_type::f64";
-  Type element = isDouble ? Type(Float64Type::get(module.getContext()))
-                          : Type(Float32Type::get(module.getContext()));
   for (const train::StatePlace &state : train::statePlacesOf(module)) {
-    auto place = kernel::PlaceAttr::get(module.getContext(), kernel::Arena::optimizer_state,
-                                        state.offset * (isDouble ? 8 : 4));
+    auto place =
+        kernel::PlaceAttr::get(module.getContext(), kernel::Arena::optimizer_state, state.offset);
     statePlaces.push_back(
         placeText((state.name.getValue() + "/" + state.parameter.getValue()).str(),
-                  RankedTensorType::get(state.shape, element), place));
+                  RankedTensorType::get(state.shape, state.element), place));
   }
 }
 

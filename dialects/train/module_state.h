@@ -19,16 +19,17 @@ void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> ro
 mlir::ArrayAttr infiniteParametersOf(mlir::ModuleOp module);
 void setInfiniteParameters(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> names);
 
-/// A state of the optimizer that is not like its parameter: name, parameter, slot, offset in the
-/// arena of states in elements, then the sizes of its axes. None: each slot has the layout of the
-/// parameters.
+/// A state of the optimizer that is not like its parameter: name, parameter, type of its elements,
+/// slot, offset in the arena of states in bytes, then the sizes of its axes. None: each slot has
+/// the layout of the parameters.
 mlir::ArrayAttr stateLayoutOf(mlir::ModuleOp module);
 void setStateLayout(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> rows);
 
 /// Such a row; null names where it is none.
 struct StatePlace {
   mlir::StringAttr name, parameter;
-  int64_t slot = 0, offset = 0;
+  mlir::Type element;
+  int64_t slot = 0, offset = 0; // bytes
   llvm::SmallVector<int64_t> shape;
 };
 llvm::SmallVector<StatePlace> statePlacesOf(mlir::ModuleOp module);

@@ -3,6 +3,7 @@
 // The registry of optimizers.
 #include "dialects/train/optimizer.h"
 #include "dialects/train/module_state.h"
+#include "dialects/train/narrow_states.h"
 #include "dialects/train/parameter_average.h"
 #include "dialects/train/train.h"
 #include "llvm/Support/Format.h"
@@ -31,6 +32,21 @@ std::string describe(const Hyperparameter &hyperparameter) {
   return text;
 }
 } // namespace
+
+Type elementTypeOf(StateElement element, Type ofParameter) {
+  Builder types(ofParameter.getContext());
+  switch (element) {
+  case StateElement::ofParameter:
+    return ofParameter;
+  case StateElement::bf16:
+    return types.getBF16Type();
+  case StateElement::i8:
+    return types.getIntegerType(8);
+  case StateElement::ui8:
+    return types.getIntegerType(8, /*isSigned=*/false);
+  }
+  llvm_unreachable("an element that is not in the list");
+}
 
 Value Update::spread(Value f64Scalar) const {
   RankedTensorType type = nn::tensorType(parameter);
@@ -159,11 +175,31 @@ const Optimizer *findOptimizer(StringRef name) {
   auto found = optimizers().find(name.str());
   if (found != optimizers().end())
     return &found->second;
-  const Optimizer *own = name.consume_back(kWithAverage) ? findOptimizer(name) : nullptr;
-  if (!own)
-    return nullptr;
-  static std::map<std::string, Optimizer> averaged; // made when they are asked for
-  return &averaged.try_emplace(name.str(), withParameterAverage(*own)).first->second;
+  static std::map<std::string, Optimizer> derived; // made when they are asked for
+  if (auto known = derived.find(name.str()); known != derived.end())
+    return &known->second;
+  for (StringRef ending : {kWithAverage, kWithBf16States, kWith8BitStates}) {
+    StringRef rest = name;
+    const Optimizer *own = rest.consume_back(ending) ? findOptimizer(rest) : nullptr;
+    if (!own || (ending != kWithAverage && own->squares.empty()))
+      continue;
+    return &derived
+                .emplace(name.str(), ending == kWithAverage      ? withParameterAverage(*own)
+                                     : ending == kWithBf16States ? withBf16States(*own)
+                                                                 : with8BitStates(*own))
+                .first->second;
+  }
+  return nullptr;
+}
+
+StringRef ownNameOf(StringRef name) { return name.split('+').first; }
+
+std::vector<std::string> listNarrowableOptimizers() {
+  std::vector<std::string> names;
+  for (auto &[name, optimizer] : optimizers())
+    if (!optimizer.squares.empty())
+      names.push_back(name);
+  return names;
 }
 
 std::vector<std::string> listOptimizers() {

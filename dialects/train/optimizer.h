@@ -56,6 +56,14 @@ struct StateTensor {
   llvm::SmallVector<int64_t> shape;
 };
 
+/// What a state's elements are, and how many elements of a parameter share one of them.
+enum class StateElement { ofParameter, bf16, i8, ui8 };
+struct StateKind {
+  StateElement element = StateElement::ofParameter;
+  int64_t sharing = 1;
+};
+mlir::Type elementTypeOf(StateElement element, mlir::Type ofParameter);
+
 /// One update of one flat run of parameters. Tensors have one shape, but states whose optimizer
 /// says so; scalars are rank-0 f64 tensors, so that bias corrections do not lose digits.
 class Update {
@@ -74,9 +82,9 @@ public:
   const llvm::ArrayRef<UpdatedParameter> parameters;
   const bool decays; // weight decay applies to this run
 
-  /// The same for who has one state less.
-  Update withoutLastState() const {
-    return {b, s, parameter, gradient, states.drop_back(), scalars, parameters, decays};
+  /// The same for who has other states.
+  Update with(llvm::ArrayRef<mlir::Value> others) const {
+    return {b, s, parameter, gradient, others, scalars, parameters, decays};
   }
 
   nn::Builder &builder() { return b; }
@@ -127,11 +135,20 @@ struct Optimizer {
   const char *name;
   const char *summary; // with the source of the formula
   std::vector<Hyperparameter> hyperparameters;
-  std::vector<const char *> states; // zero before the first update
+  std::vector<std::string> states; // zero before the first update
   std::function<UpdateResult(Update &)> build;
   // What a parameter has in a slot, where that is not a tensor of its shape by the slot's name;
   // none: it has no state there.
   std::function<std::optional<StateTensor>(const UpdatedParameter &, size_t slot)> stateOf = {};
+  // Of states that may be kept in fewer bits (narrow_states.h), by slot, whether they are squares,
+  // which are never negative; none: they may not.
+  std::vector<bool> squares = {};
+  // By slot; none: elements are as of the parameter.
+  std::vector<StateKind> kinds = {};
+  // The update sees each run as rows of so many elements, and each parameter begins one; 1: flat.
+  int64_t row = 1;
+
+  StateKind kindOf(size_t slot) const { return kinds.empty() ? StateKind() : kinds[slot]; }
 };
 
 struct OptimizerRegistration {
@@ -143,11 +160,19 @@ struct OptimizerRegistration {
 /// decays.
 std::vector<Hyperparameter> hyperparametersOf(const Optimizer &optimizer, mlir::ModuleOp module);
 
-/// After the name of an optimizer: with a moving average of the parameters (parameter_average.h).
+/// After the name of an optimizer: its states in 16 or 8 bits (narrow_states.h).
+constexpr llvm::StringLiteral kWithBf16States = "+bf16", kWith8BitStates = "+8bit";
+
+/// After the name of an optimizer, and after these: with a moving average of the parameters
+/// (parameter_average.h).
 constexpr llvm::StringLiteral kWithAverage = "+ema";
 
-/// Null where there is none of that name, or of that before kWithAverage.
+/// Null where there is none of that name, or of that before what follows a name.
 const Optimizer *findOptimizer(llvm::StringRef name);
+/// The name without what follows it.
+llvm::StringRef ownNameOf(llvm::StringRef name);
+/// Names of the optimizers whose states may be kept in fewer bits, sorted.
+std::vector<std::string> listNarrowableOptimizers();
 /// Names of all optimizers, sorted.
 std::vector<std::string> listOptimizers();
 /// Every optimizer with its hyperparameters, by the names that they have as options of a trainer.

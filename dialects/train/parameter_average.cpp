@@ -22,8 +22,10 @@ Optimizer withParameterAverage(Optimizer optimizer) {
       Hyperparameter{kAverage, 0.999, "decay of the moving average of the parameters"}.below(1));
   const size_t slot = optimizer.states.size();
   optimizer.states.push_back(kAverage);
+  if (!optimizer.kinds.empty())
+    optimizer.kinds.emplace_back();
   optimizer.build = [build = optimizer.build](Update &update) {
-    Update own = update.withoutLastState();
+    Update own = update.with(update.states.drop_back());
     UpdateResult result = build(own);
     result.states.push_back(averageAfter(update, result.parameter));
     return result;

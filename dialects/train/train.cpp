@@ -113,7 +113,7 @@ bool isScalar(Type type) {
 
 LogicalResult checkType(Operation *op, Attribute role, Type type) {
   if (isa<ParameterAttr, ParameterCopyAttr, BufferAttr, RunParametersAttr, RunCopiesAttr,
-          RunGradientsAttr, StateAttr>(role) &&
+          RunGradientsAttr>(role) &&
       !isFloatTensor(type))
     return op->emitOpError("expects a tensor of floats for ") << role << ", found " << type;
   if (auto tensor = dyn_cast<RankedTensorType>(type);
@@ -272,7 +272,7 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     return expect(list && llvm::all_of(list, llvm::IsaPred<ArrayAttr>), "a list of lists");
   if (isa<ModuleOp>(op) && name == kStateLayout)
     return expect(list && statePlacesOf(cast<ModuleOp>(op)).size() == list.size(),
-                  "a list of states, each two names and numbers");
+                  "a list of states, each two names, a type and numbers");
   return unknownAttribute(op, attribute, "of its own");
 }
 
@@ -454,19 +454,25 @@ void setStateLayout(ModuleOp module, ArrayRef<Attribute> rows) {
 }
 
 SmallVector<StatePlace> statePlacesOf(ModuleOp module) {
-  constexpr size_t names = 2, numbers = 2;
+  constexpr size_t names = 2, type = 2, numbers = 2;
   SmallVector<StatePlace> places;
   if (ArrayAttr rows = stateLayoutOf(module))
     for (Attribute each : rows) {
       auto row = dyn_cast<ArrayAttr>(each);
-      if (!row || row.size() < names + numbers ||
+      constexpr size_t first = type + 1;
+      if (!row || row.size() < first + numbers ||
           !llvm::all_of(row.getValue().take_front(names), llvm::IsaPred<StringAttr>) ||
-          !llvm::all_of(row.getValue().drop_front(names), llvm::IsaPred<IntegerAttr>))
+          !isa<TypeAttr>(row[type]) ||
+          !llvm::all_of(row.getValue().drop_front(first), llvm::IsaPred<IntegerAttr>))
         continue;
       auto number = [&](size_t i) { return cast<IntegerAttr>(row[i]).getInt(); };
-      StatePlace place{
-          cast<StringAttr>(row[0]), cast<StringAttr>(row[1]), number(2), number(3), {}};
-      for (size_t i = names + numbers; i < row.size(); ++i)
+      StatePlace place{cast<StringAttr>(row[0]),
+                       cast<StringAttr>(row[1]),
+                       cast<TypeAttr>(row[type]).getValue(),
+                       number(first),
+                       number(first + 1),
+                       {}};
+      for (size_t i = first + numbers; i < row.size(); ++i)
         place.shape.push_back(number(i));
       places.push_back(place);
     }
@@ -475,7 +481,8 @@ SmallVector<StatePlace> statePlacesOf(ModuleOp module) {
 
 Attribute rowOf(const StatePlace &place) {
   Builder builder(place.name.getContext());
-  SmallVector<Attribute> row{place.name, place.parameter, builder.getI64IntegerAttr(place.slot),
+  SmallVector<Attribute> row{place.name, place.parameter, TypeAttr::get(place.element),
+                             builder.getI64IntegerAttr(place.slot),
                              builder.getI64IntegerAttr(place.offset)};
   for (int64_t size : place.shape)
     row.push_back(builder.getI64IntegerAttr(size));

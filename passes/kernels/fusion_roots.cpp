@@ -39,7 +39,8 @@ double ExpressionCost::again(Value value) const {
   return flops * double(planning::elementCount(sizesOf(value))) / flopsPerByte + 2 * gathered;
 }
 
-FusionRoots::FusionRoots(Block &block) : block(block) {
+FusionRoots::FusionRoots(Block &block, bool storesLittle)
+    : block(block), storesLittle(storesLittle) {
   const size_t count = block.getOperations().size(); // growing tables would move them all
   users.reserve(count);
   costs.reserve(count);
@@ -133,7 +134,8 @@ static bool isRepeated(Operation *op, const ExpressionCost &cost) {
 bool FusionRoots::deservesRoot(Operation *op, const ExpressionCost &cost) const {
   if (nn::isReduction(op) || forced.contains(op))
     return true;
-  if (isView(op) || isa<nn::ConstantOp, nn::IotaOp>(op))
+  if (isView(op) || isa<nn::ConstantOp, nn::IotaOp>(op) ||
+      (storesLittle && planning::elementCount(sizesOf(op->getResult(0))) > 1))
     return false;
   return cost.flops > largestExpression || cost.scalars > largestScalars ||
          cost.leaves.size() > largestTensors ||

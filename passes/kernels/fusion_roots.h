@@ -45,7 +45,8 @@ double bytesRead(mlir::Value tensor, mlir::Value value);
 /// The roots and steps of an entry function, numbered in program order.
 class FusionRoots {
 public:
-  explicit FusionRoots(mlir::Block &block);
+  /// `storesLittle`: no value of several elements is a root that need not be one.
+  FusionRoots(mlir::Block &block, bool storesLittle);
 
   void choose();
   /// A root no longer, from the next choice on: cheaper to compute where it is read.
@@ -71,6 +72,7 @@ private:
   bool storingIsCheaper(mlir::Operation *op, const ExpressionCost &cost) const;
 
   mlir::Block &block;
+  bool storesLittle;
   llvm::DenseMap<mlir::Operation *, int> users; // expressions that use the value, through views
   llvm::DenseMap<mlir::Operation *, ExpressionCost> costs;
   llvm::DenseMap<mlir::Operation *, int> numbers;

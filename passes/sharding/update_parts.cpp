@@ -2,6 +2,7 @@
 #include "passes/sharding/update_parts.h"
 #include "dialects/kernel/loop_nest.h"
 #include "dialects/train/module_state.h"
+#include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -42,6 +43,15 @@ std::optional<ArenaRange> updatedRun(func::FuncOp update, Operation *step) {
   return std::nullopt;
 }
 
+/// Whether an element that is loaded is found by a value.
+bool loadsElsewhere(kernel::FunctionOp function) {
+  return function
+      .walk([](kernel::LoadOp load) {
+        return load.getIndex() ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// Each point takes scalars and the elements with its own number.
 bool isFlatMap(kernel::FunctionOp function, int64_t count) {
   const LoopNest nest(function);
@@ -52,11 +62,25 @@ bool isFlatMap(kernel::FunctionOp function, int64_t count) {
     if (access.getStrides() != ArrayRef<int64_t>{0} &&
         (access.getStrides() != ArrayRef<int64_t>{1} || access.getOffset() != 0))
       return false;
-  return !function
-              .walk([](kernel::LoadOp load) {
-                return load.getIndex() ? WalkResult::interrupt() : WalkResult::advance();
-              })
-              .wasInterrupted();
+  return !loadsElsewhere(function);
+}
+
+/// Each row of neighbours takes scalars, its own elements and what it alone has. On a device, parts
+/// of states are elsewhere than their parameters' (runtime/cuda/update_shares.h).
+bool isMapOfRows(kernel::FunctionOp function, int64_t count) {
+  const LoopNest nest(function);
+  if (function.getForm() != kernel::Form::row || nest.sizes.size() != 2 ||
+      nest.kept != SmallVector<size_t>{0} || nest.sizes[0] * nest.sizes[1] != count ||
+      isa_and_nonnull<kernel::CudaScheduleAttr>(function.getScheduleAttr()))
+    return false;
+  for (auto access : function.getAccesses().getAsRange<kernel::AccessAttr>()) {
+    const ArrayRef<int64_t> strides = access.getStrides();
+    const bool isFlat = strides == ArrayRef<int64_t>{nest.sizes[1], 1},
+               isOfRow = strides == ArrayRef<int64_t>{1, 0};
+    if (strides != ArrayRef<int64_t>{0, 0} && ((!isFlat && !isOfRow) || access.getOffset() != 0))
+      return false;
+  }
+  return !loadsElsewhere(function);
 }
 
 StringRef kernelOf(kernel::StepOpInterface step) {
@@ -69,15 +93,21 @@ StringRef kernelOf(kernel::StepOpInterface step) {
 PartedLaunches trainc::updatesInParts(ModuleOp module) {
   PartedLaunches launches;
   auto update = module.lookupSymbol<func::FuncOp>("update");
-  if (!update || !train::layoutOf(module) || train::stateLayoutOf(module))
-    return launches; // states that lie elsewhere than their parameters are cut elsewhere, too
+  const train::TargetAttr target = train::targetOf(module);
+  const train::Optimizer *optimizer = train::findOptimizer(train::optimizerNameOf(module));
+  const bool isCuda = target && target.getName().getValue() == "cuda";
+  // States that lie elsewhere than their parameters are cut elsewhere, too: on a device, and where
+  // they are not of the parameters' shapes, of an update that works on whole parameters.
+  if (!update || !train::layoutOf(module) ||
+      (train::stateLayoutOf(module) && (isCuda || !optimizer || optimizer->stateOf)))
+    return launches;
   for (Operation &op : update.front()) {
     std::optional<ArenaRange> run = updatedRun(update, &op);
     if (!run || op.hasTrait<OpTrait::IsTerminator>())
       continue;
     StringRef name = kernelOf(dyn_cast<kernel::StepOpInterface>(op));
     auto function = module.lookupSymbol<kernel::FunctionOp>(name);
-    if (!function || !isFlatMap(function, run->count))
+    if (!function || (!isFlatMap(function, run->count) && !isMapOfRows(function, run->count)))
       return PartedLaunches();
     launches[&op] = *run;
   }

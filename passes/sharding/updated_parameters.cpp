@@ -11,6 +11,7 @@ namespace trainc {
 namespace {
 
 constexpr int64_t stateAlignment = 16; // elements: 64 bytes of f32
+constexpr int64_t stateAlignedBytes = 64;
 
 /// Whether a product contracts the first axis of a matrix, so that its outputs are along the last:
 /// what a file stores as PyTorch's Linear has it is the other way round. None: no product says.
@@ -47,7 +48,7 @@ bool hasShapeOf(const train::StateTensor &state, const train::UpdatedParameter &
 } // namespace
 
 UpdatedRun describeRun(ModuleOp module, const train::Optimizer &optimizer, train::Run run,
-                       int64_t group) {
+                       int64_t group, Type element) {
   train::LayoutAttr layout = train::layoutOf(module);
   SmallVector<StringRef> groups = train::groupsOf(module);
   UpdatedRun described;
@@ -73,6 +74,14 @@ UpdatedRun describeRun(ModuleOp module, const train::Optimizer &optimizer, train
     described.parameters.push_back(parameter);
   }
   for (size_t slot = 0; slot < optimizer.states.size(); ++slot) {
+    const train::StateKind kind = optimizer.kindOf(slot);
+    described.stateTypes.push_back(train::elementTypeOf(kind.element, element));
+    if (kind.sharing > 1) {
+      described.stateElements.push_back(layout.elementsOf(run, group) / kind.sharing);
+      for (train::UpdatedParameter &parameter : described.parameters)
+        parameter.states.push_back(parameter.begin / kind.sharing);
+      continue;
+    }
     bool likeParameters = true;
     SmallVector<int64_t> begins;
     int64_t packed = 0;
@@ -90,20 +99,34 @@ UpdatedRun describeRun(ModuleOp module, const train::Optimizer &optimizer, train
   return described;
 }
 
+/// What a parameter has in a slot.
+static std::optional<train::StateTensor> stateTensorOf(const train::Optimizer &optimizer,
+                                                       const train::UpdatedParameter &parameter,
+                                                       size_t slot) {
+  if (optimizer.stateOf)
+    return optimizer.stateOf(parameter, slot);
+  train::StateTensor state{optimizer.states[slot], parameter.shape};
+  if (const int64_t sharing = optimizer.kindOf(slot).sharing; sharing > 1)
+    state.shape = {(computeProduct(parameter.shape) + sharing - 1) / sharing};
+  return state;
+}
+
 void writeStateLayout(ModuleOp module, const train::Optimizer &optimizer,
                       ArrayRef<UpdatedRun> runs) {
   SmallVector<Attribute> rows;
   int64_t offset = 0;
-  if (optimizer.stateOf)
+  if (optimizer.stateOf || !optimizer.kinds.empty())
     for (size_t slot = 0; slot < optimizer.states.size(); ++slot)
       for (const UpdatedRun &run : runs) {
+        const Type element = run.stateTypes[slot];
+        const int64_t width = element.getIntOrFloatBitWidth() / 8;
         for (const train::UpdatedParameter &parameter : run.parameters)
-          if (auto state = optimizer.stateOf(parameter, slot))
+          if (auto state = stateTensorOf(optimizer, parameter, slot))
             rows.push_back(train::rowOf({StringAttr::get(module.getContext(), state->name),
                                          StringAttr::get(module.getContext(), parameter.name),
-                                         static_cast<int64_t>(slot),
-                                         offset + parameter.states[slot], state->shape}));
-        offset += run.stateElements[slot];
+                                         element, static_cast<int64_t>(slot),
+                                         offset + parameter.states[slot] * width, state->shape}));
+        offset += llvm::alignTo(run.stateElements[slot] * width, stateAlignedBytes);
       }
   train::setStateLayout(module, rows);
 }

@@ -14,10 +14,12 @@ namespace trainc {
 struct UpdatedRun {
   std::vector<train::UpdatedParameter> parameters;
   llvm::SmallVector<int64_t> stateElements;
+  llvm::SmallVector<mlir::Type> stateTypes; // of elements
 };
 
+/// `element`: of the parameters.
 UpdatedRun describeRun(mlir::ModuleOp module, const train::Optimizer &optimizer, train::Run run,
-                       int64_t group);
+                       int64_t group, mlir::Type element);
 
 /// Writes down what the states of `runs`, in the order of the layout, are where they are not like
 /// their parameters.

@@ -500,6 +500,7 @@ double scalar_of(const weights &file, const std::string &name, const stored_tens
 
 int64_t read_optimizer_state(const program &program, const std::vector<tensor_view> &states,
                              const std::string &path) {
+  check_has_numbers(states);
   weights file(path);
   std::vector<std::vector<char>> values; // all of them before the first is taken
   for (const tensor_view &state : states) {

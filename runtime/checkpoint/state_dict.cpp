@@ -241,8 +241,17 @@ void write_state_dict(const program &program, const arenas &arenas, output_file 
          "\n  try: load_state_dict(..., strict=False), which leaves them as they are");
 }
 
+void check_has_numbers(const std::vector<tensor_view> &states) {
+  for (const tensor_view &state : states)
+    if (state.type == data_type::i8 || state.type == data_type::u8)
+      throw failure(exit_usage, "optimizer state: kept in 8 bits (" + state.name +
+                                    "), which PyTorch's optimizers do not read\n  try: a program "
+                                    "of trainc --state-type f32 or bf16");
+}
+
 void write_optimizer_state(const program &program, const std::vector<tensor_view> &states,
                            int64_t updates, output_file &file, const warning &warn) {
+  check_has_numbers(states);
   const auto step = static_cast<float>(updates); // as PyTorch counts them
   std::string optimizer = program.optimizer_name;
   optimizer = optimizer.substr(0, optimizer.find('+')); // a moving average is no part of its name

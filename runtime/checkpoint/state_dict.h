@@ -27,9 +27,13 @@ void write_module_tensors(const program &program, const std::vector<tensor_view>
                           output_file &file, const warning &warn);
 
 // `state.<parameter>.<state>` for the states of trained parameters, and the number of updates:
-// `state.<parameter>.step`, where PyTorch's optimizer has that. Throws `failure` (exit_disk).
+// `state.<parameter>.step`, where PyTorch's optimizer has that. Throws `failure`: exit_disk, or
+// exit_usage as check_has_numbers.
 void write_optimizer_state(const program &program, const std::vector<tensor_view> &states,
                            int64_t updates, output_file &file, const warning &warn);
+
+// Throws `failure` (exit_usage) where states are codes of 8 bits, which PyTorch has not.
+void check_has_numbers(const std::vector<tensor_view> &states);
 
 // Names of a checkpoint's states, "optimizer/exp_avg/h.0.weight", in parts.
 struct state_name {

@@ -15,10 +15,11 @@ static std::string values_text(const std::vector<std::string> &texts) {
   return all.empty() ? "-" : all;
 }
 
-// "adamw --ema" of "adamw+ema" (dialects/train/optimizer.h).
+// "adamw --state-type bf16 --ema" of "adamw+bf16+ema" (dialects/train/optimizer.h).
 static std::string as_options(std::string optimizer) {
-  const size_t at = optimizer.find('+');
-  return at == std::string::npos ? optimizer : optimizer.replace(at, 1, " --");
+  for (size_t at; (at = optimizer.find('+')) != std::string::npos;)
+    optimizer.replace(at, 1, optimizer.substr(at) == "+ema" ? " --" : " --state-type ");
+  return optimizer;
 }
 
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,

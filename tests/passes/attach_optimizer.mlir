@@ -45,7 +45,7 @@
 // LAMB: return
 
 // Of a matrix a row and a column, of a vector all: flat tensors of their own sizes.
-// ADAFACTOR: train.state_layout = {{\[\[}}"row_var", "w", 0, 0, 4, 1], ["variance", "b", 0, 16, 16], ["col_var", "w", 1, 32, 1, 8]]
+// ADAFACTOR: train.state_layout = {{\[\[}}"row_var", "w", f32, 0, 0, 4, 1], ["variance", "b", f32, 0, 64, 16], ["col_var", "w", f32, 1, 128, 1, 8]]
 // ADAFACTOR-LABEL: func.func @update
 // ADAFACTOR-SAME: tensor<16xf32> {train.role = #train.state<decayed, slot = 0>}
 // ADAFACTOR-SAME: tensor<16xf32> {train.role = #train.state<decayed, slot = 1>}
@@ -55,7 +55,7 @@
 // ADAFACTOR: nn.custom {{.*}}function = "segment_product"
 
 // The matrix has no second moment, the vector both.
-// MUON: train.state_layout = {{\[\[}}"momentum_buffer", "w", 0, 0, 4, 8], ["exp_avg", "b", 0, 32, 16], ["exp_avg_sq", "b", 1, 48, 16]]
+// MUON: train.state_layout = {{\[\[}}"momentum_buffer", "w", f32, 0, 0, 4, 8], ["exp_avg", "b", f32, 0, 128, 16], ["exp_avg_sq", "b", f32, 1, 192, 16]]
 // MUON-LABEL: func.func @update
 // MUON-SAME: tensor<32xf32> {train.role = #train.state<decayed, slot = 0>}
 // MUON-NOT: #train.state<decayed, slot = 1
@@ -63,7 +63,7 @@
 // MUON-NOT: nn.custom
 
 // Nor is there a matrix where its group is AdamW's.
-// OTHERS: train.state_layout = {{\[\[}}"exp_avg", "w", 0, 0, 4, 8], ["exp_avg", "b", 0, 32, 16], ["exp_avg_sq", "w", 1, 48, 4, 8], ["exp_avg_sq", "b", 1, 80, 16]]
+// OTHERS: train.state_layout = {{\[\[}}"exp_avg", "w", f32, 0, 0, 4, 8], ["exp_avg", "b", f32, 0, 128, 16], ["exp_avg_sq", "w", f32, 1, 192, 4, 8], ["exp_avg_sq", "b", f32, 1, 320, 16]]
 // OTHERS-NOT: nn.custom
 
 // A buffer becomes the mean of its new values; it has no state and no part in the norm.

@@ -150,10 +150,12 @@ private:
                       stateName(optimizer->states[state.getSlot()]));
     SmallVector<FlatPiece> pieces;
     auto [begin, end] = placesOfState(state);
-    for (const train::StatePlace &place : train::statePlacesOf(module))
-      if (place.offset >= begin && place.offset < end)
+    for (const train::StatePlace &place : train::statePlacesOf(module)) {
+      const int64_t offset = place.offset / (place.element.getIntOrFloatBitWidth() / 8);
+      if (offset >= begin && offset < end)
         pieces.push_back(
-            {stateName(place.name) + place.parameter.str(), place.offset - begin, place.shape});
+            {stateName(place.name) + place.parameter.str(), offset - begin, place.shape});
+    }
     return pieces;
   }
 

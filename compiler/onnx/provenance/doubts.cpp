@@ -296,11 +296,7 @@ static void warnOfNonFinite(const Decisions &decisions, const ModelFile &file, R
 }
 
 // Whether a moving average is kept beside it or not.
-static StringRef optimizerOf(const Recipe &recipe) {
-  StringRef optimizer = recipe.optimizer;
-  optimizer.consume_back(train::kWithAverage);
-  return optimizer;
-}
+static StringRef optimizerOf(const Recipe &recipe) { return train::ownNameOf(recipe.optimizer); }
 
 // An update that takes norms, rows or columns of each parameter has no meaning for several. Muon's
 // does so of matrices that are not in AdamW's group.

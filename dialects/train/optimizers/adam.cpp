@@ -28,6 +28,8 @@ static const OptimizerRegistration adamRegistration({
      {"weight_decay", 0, "L2 penalty of the parameters that decay"}},
     {"exp_avg", "exp_avg_sq"},
     buildAdam,
+    /*stateOf=*/{},
+    /*squares=*/{false, true},
 });
 
 } // namespace trainc::train

@@ -17,6 +17,8 @@ static const OptimizerRegistration adamwRegistration({
      {"weight_decay", 1e-2, "decoupled weight decay of the parameters that decay"}},
     {"exp_avg", "exp_avg_sq"},
     adamwUpdate,
+    /*stateOf=*/{},
+    /*squares=*/{false, true},
 });
 
 } // namespace trainc::train

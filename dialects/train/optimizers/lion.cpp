@@ -38,6 +38,8 @@ static const OptimizerRegistration lionRegistration({
      {"weight_decay", 0, "decoupled weight decay of the parameters that decay"}},
     {"exp_avg"},
     buildLion,
+    /*stateOf=*/{},
+    /*squares=*/{false},
 });
 
 } // namespace trainc::train
