@@ -169,6 +169,8 @@ private:
     train::setLosses(*model.module, recipe.losses);
     if (options.shardsGradients())
       shardGradients(*model.module);
+    if (options.updatesInBackward)
+      updateInBackward(*model.module);
     dropUnusedOperators();
     return checkSizes() && checkNodePatterns();
   }
@@ -342,6 +344,10 @@ private:
   }
 
   LogicalResult refuseUpdateInParts() {
+    if (options.updatesInBackward)
+      return report.error(ExitCode::usage, Subject::ofOption("--update-in-backward"),
+                          "the update of " + recipe.optimizer + " takes parameters as a whole",
+                          "an optimizer such as adamw");
     const std::string option = options.shardsGradients() ? "--shard" : "--stages";
     return report.error(
         ExitCode::usage, Subject::ofOption(option),
@@ -356,7 +362,8 @@ private:
     if (!options.limitMemory.empty() && failed(checkLimit(memory)))
       return false;
     if (recipe.trains && recipe.target == "cpu" &&
-        (train::pipelineOf(*model.module) || options.shardsGradients()) &&
+        (train::pipelineOf(*model.module) || options.shardsGradients() ||
+         options.updatesInBackward) &&
         updatesInParts(*model.module).empty())
       return succeeded(refuseUpdateInParts());
     clock.begin("emit");

@@ -338,12 +338,32 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.kept = keep.empty() ? "" : readerInto(report).pattern("keep", keep);
   if (shardsGradients() && target == "cuda")
     complain("--shard", "gradients are shared out for --target cpu alone so far", "--shard none");
+  if (updatesInBackward)
+    checkUpdateInBackward(report);
   auto isOfAllRanks = [](const auto &one) { return one.second == "all-ranks"; };
   if ((batchNorm == "all-ranks" || any_of(recipe.batchNormOf, isOfAllRanks)) && target == "cuda")
     complain("--batch-norm", "statistics of all ranks are for --target cpu alone so far",
              "--batch-norm train, which takes those of each rank's batch");
   checkStage(recipe, report);
   return report.empty() ? std::optional(recipe) : std::nullopt;
+}
+
+/// What has no meaning where no memory ever has all gradients, or one rank updates alone.
+void Options::checkUpdateInBackward(Report &report) const {
+  auto complain = [&](bool found, const char *option, const char *why, const char *advice) {
+    if (found)
+      (void)report.error(ExitCode::usage, Subject::ofOption(option),
+                         Twine("with --update-in-backward: ") + why, advice);
+  };
+  complain(target != "cpu", "--target", "it is for --target cpu alone so far", "--target cpu");
+  complain(shard != "none", "--shard", "one rank has all parameters", "--shard none");
+  complain(stages != "1", "--stages", "one rank has all parameters", "--stages 1");
+  complain(!library.empty(), "--library", "a library's caller has the loop", "one of the two");
+  complain(precision == "fp16", "--precision",
+           "a gradient that is out of range is found when others have been used",
+           "--precision bf16");
+  complain(!gradientGraph.empty(), "--write-gradient-graph", "its update is one step",
+           "one of the two");
 }
 
 /// All numbers of an array, in its order.
@@ -561,17 +581,29 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
   else
     refuse({"target-triple"}, "without --library=minimal", "both");
   if (forwardOnly)
-    refuse({"loss",          "optimizer",
-            "ema",           "state-type",
-            "decay",         "group",
-            "buffer",        "freeze",
-            "batch-norm",    "batch-norm-of",
-            "recompute",     "recompute-pattern",
-            "memory-budget", "memory-curve",
-            "stages",        "cut",
-            "schedule",      "chunks-per-stage",
-            "micro-batches", "shard",
-            "keep",          "write-gradient-graph"},
+    refuse({"loss",
+            "optimizer",
+            "ema",
+            "state-type",
+            "update-in-backward",
+            "decay",
+            "group",
+            "buffer",
+            "freeze",
+            "batch-norm",
+            "batch-norm-of",
+            "recompute",
+            "recompute-pattern",
+            "memory-budget",
+            "memory-curve",
+            "stages",
+            "cut",
+            "schedule",
+            "chunks-per-stage",
+            "micro-batches",
+            "shard",
+            "keep",
+            "write-gradient-graph"},
            "on a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }

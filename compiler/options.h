@@ -55,6 +55,7 @@ private:
   void readLosses(Recipe &recipe, Report &report) const;
   void checkChoices(Report &report) const;
   void checkStage(const Recipe &recipe, Report &report) const;
+  void checkUpdateInBackward(Report &report) const;
   /// `stages`: all that --stop-after may name.
   void refuseIdleOptions(llvm::ArrayRef<std::string> stages, Report &report) const;
 };

@@ -22,6 +22,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
+#include "passes/sharding/gradient_buckets.h"
 #include "passes/sharding/updated_parameters.h"
 #include <cmath>
 
@@ -220,6 +221,9 @@ private:
     llvm::StringMap<unsigned> scalarArguments;
     SmallVector<StringRef> names{"learning_rate", "step",       "gradient_scale",
                                  "clip_norm",     "clip_value", "loss_limit"};
+    const bool inBackward = updatesInBackward(getOperation());
+    if (inBackward)
+      names.push_back("sum_of_squares");
     const auto hyperparameters = train::hyperparametersOf(optimizer, getOperation());
     for (const train::Hyperparameter &parameter : hyperparameters)
       names.push_back(parameter.name);
@@ -244,8 +248,13 @@ private:
     if (lossScaleIndex)
       unscaling = normBuilder.named("unscaling",
                                     normBuilder.div(scale, block->getArgument(*lossScaleIndex)));
-    Value norm = gradientNorm(normBuilder, *block, trained, unscaling);
-    Value factor = clipFactor(normBuilder, norm, unscaling, scalars);
+    // Known when the last parameter is updated, so nothing is clipped by it.
+    Value norm =
+        inBackward
+            ? normBuilder.mul(normBuilder.create<nn::SqrtOp>(scalars["sum_of_squares"]), unscaling)
+            : gradientNorm(normBuilder, *block, trained, unscaling);
+    Value factor = inBackward ? normBuilder.named("gradient_factor", unscaling)
+                              : clipFactor(normBuilder, norm, unscaling, scalars);
     nn::Builder stepBuilder(builder, NameLoc::get(StringAttr::get(&getContext(), "step")));
     if (totalsIndex)
       norm = findApplied(stepBuilder, normBuilder, *block, norm, scale, scalars["loss_limit"]);

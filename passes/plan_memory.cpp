@@ -262,7 +262,9 @@ Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::T
   case train::Placement::flat:
     return placeOfRun(role, type);
   case train::Placement::totals:
-    return fixed.stepTotals(type);
+    return updatesInBackward(function->getParentOfType<ModuleOp>())
+               ? fixed.pinned(Arena::activations, "step_totals", type)
+               : fixed.stepTotals(type);
   case train::Placement::activations:
     return fixed.pinned(Arena::activations, role.getPlaceName(), type);
   case train::Placement::workspace:
@@ -526,7 +528,7 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
     FixedPlaces fixed(module);
     Totals totals;
     for (auto function : module.getOps<func::FuncOp>())
-      if (shardsGradients(module) && !function.isDeclaration())
+      if (gradientsAreActivations(module) && !function.isDeclaration())
         formGradientBuckets(function);
     std::vector<EntryPlan> plans;
     for (bool ofChunks : {false, true}) // whose passed tensors lie after what the others pin
@@ -542,6 +544,8 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
     }
     placeConstants(module, totals);
     fixed.addTo(totals);
+    if (updatesInBackward(module))
+      totals.bytes[int(Arena::gradients)] = totals.lowerBound[int(Arena::gradients)] = 0;
     Builder builder(module.getContext());
     module->setAttr("kernel.arena_bytes", builder.getDenseI64ArrayAttr(totals.bytes));
     module->setAttr("kernel.arena_lower_bound", builder.getDenseI64ArrayAttr(totals.lowerBound));

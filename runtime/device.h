@@ -126,6 +126,9 @@ public:
   bool move(const stage_action &message, bool fault);
   // Copies the inputs that the action's chunk reads from the batch to the slot.
   void keep_inputs(const stage_action &action);
+  // Whether an update follows the gradients that are made next, which a program that updates in
+  // the backward pass must know before.
+  void expect_update(bool follows);
   // Adds the gradients of micro-batch 0, 1, ... of this rank, in the order that
   // runtime/ranks/summation_order.h says. With the last of a step the ranks exchange their sums:
   // the total is in every rank's arena then. Of a program that shards gradients the ranks have

@@ -68,7 +68,7 @@ static std::vector<SmallVector<Piece>> tableOf(func::FuncOp function) {
   const auto buckets = bucketsToldBy(function);
   std::vector<SmallVector<Piece>> table;
   auto module = function->getParentOfType<ModuleOp>();
-  if (shardsGradients(module)) {
+  if (gradientsAreActivations(module)) {
     for (const GradientBucket &bucket : buckets)
       table.push_back(piecesOf(function, bucket));
     return table;

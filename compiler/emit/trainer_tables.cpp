@@ -6,6 +6,7 @@
 #include "compiler/emit/step_program.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/train/module_state.h"
+#include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
@@ -379,6 +380,12 @@ void TablePrinter::printProgram() {
     list("state_places", "state_place_count", statePlaces);
   if (shardsGradients(module))
     field("shards_gradients", "true");
+  if (updatesInBackward(module)) {
+    field("updates_in_backward", "true");
+    const train::Optimizer *optimizer = train::findOptimizer(train::optimizerNameOf(module));
+    field("update_row", llvm::Twine(optimizer ? optimizer->row : 1));
+    field("sum_of_squares_offset", llvm::Twine(scalar("sum_of_squares", true)));
+  }
   if (buckets != "{}")
     field("buckets", buckets);
   if (int64_t bytes = rankExchangeBytes(module))

@@ -11,15 +11,18 @@ using namespace mlir;
 namespace trainc {
 
 static constexpr llvm::StringLiteral kShards = "kernel.shards_gradients"; // of the module
-static constexpr llvm::StringLiteral kMark = "kernel.completes_bucket";   // of a step
+static constexpr llvm::StringLiteral kUpdates = "kernel.updates_in_backward";
+static constexpr llvm::StringLiteral kMark = "kernel.completes_bucket"; // of a step
 
 /// Of a function's gradients a bucket holds one part in so many, or one gradient: enough of them
 /// that two take little memory, few enough that the ranks seldom wait for each other.
 static constexpr int64_t kBucketsOfFunction = 16;
 
 bool isSummed(func::FuncOp function, unsigned result) {
-  return isa_and_nonnull<train::GradientAttr, train::NewValueAttr, train::StepTotalsAttr>(
-      train::resultRoleOf(function, result));
+  train::RoleAttrInterface role = train::resultRoleOf(function, result);
+  if (isa_and_nonnull<train::StepTotalsAttr>(role)) // before the first update, by themselves
+    return !updatesInBackward(function->getParentOfType<ModuleOp>());
+  return isa_and_nonnull<train::GradientAttr, train::NewValueAttr>(role);
 }
 
 bool shardsGradients(ModuleOp module) { return module->hasAttr(kShards); }
@@ -28,20 +31,73 @@ void shardGradients(ModuleOp module) {
   module->setAttr(kShards, UnitAttr::get(module.getContext()));
 }
 
-/// Results of the function that ranks sum, by the step that makes them. fuse has given each a
-/// tensor of its own.
+bool updatesInBackward(ModuleOp module) { return module->hasAttr(kUpdates); }
+
+void updateInBackward(ModuleOp module) {
+  module->setAttr(kUpdates, UnitAttr::get(module.getContext()));
+}
+
+bool gradientsAreActivations(ModuleOp module) {
+  return shardsGradients(module) || updatesInBackward(module);
+}
+
+/// What makes the step's totals, without which nothing is updated; null: nothing does.
+static Operation *totalsOf(func::FuncOp function) {
+  for (auto [i, value] : llvm::enumerate(function.front().getTerminator()->getOperands()))
+    if (isa_and_nonnull<train::StepTotalsAttr>(train::resultRoleOf(function, i)))
+      return value.getDefiningOp();
+  return nullptr;
+}
+
+/// The step behind which a result of @forward_backward may change what it belongs to: the last of
+/// those that make it, that read the parameter or a copy of it, and that makes the step's totals.
+static Operation *lastReader(func::FuncOp function, unsigned result) {
+  Operation *last = function.front().getTerminator()->getOperand(result).getDefiningOp();
+  const StringRef name = train::resultRoleOf(function, result).getName();
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    train::RoleAttrInterface role = train::roleOf(function, i);
+    auto copy = dyn_cast_or_null<train::ParameterCopyAttr>(role);
+    if (!isa_and_nonnull<train::ParameterAttr, train::BufferAttr, train::ParameterCopyAttr>(role) ||
+        (copy ? copy.getParameter() : role.getName()) != name)
+      continue;
+    for (Operation *user : function.getArgument(i).getUsers())
+      if (isa<kernel::StepOpInterface>(user) && last->isBeforeInBlock(user))
+        last = user;
+  }
+  Operation *totals = totalsOf(function);
+  return totals && last->isBeforeInBlock(totals) ? totals : last;
+}
+
+/// As soon as the loss is known.
+static void hoistTotals(func::FuncOp function) {
+  Operation *step = totalsOf(function), *last = nullptr;
+  if (!step)
+    return;
+  for (Value operand : step->getOperands())
+    if (Operation *made = operand.getDefiningOp(); made && (!last || last->isBeforeInBlock(made)))
+      last = made;
+  if (last)
+    step->moveAfter(last);
+}
+
+/// Results of the function that ranks sum, by the step that makes them, or behind which they may be
+/// used up. fuse has given each a tensor of its own.
 static llvm::DenseMap<Operation *, SmallVector<unsigned>> summedByStep(func::FuncOp function) {
   llvm::DenseMap<Operation *, SmallVector<unsigned>> found;
+  const bool uses = updatesInBackward(function->getParentOfType<ModuleOp>());
   for (auto [i, value] : llvm::enumerate(function.front().getTerminator()->getOperands()))
     if (isSummed(function, i)) {
       check(isa_and_nonnull<kernel::StepOpInterface>(value.getDefiningOp()), function,
             "a gradient is no step's result");
-      found[value.getDefiningOp()].push_back(i);
+      found[uses ? lastReader(function, i) : value.getDefiningOp()].push_back(i);
     }
   return found;
 }
 
 void formGradientBuckets(func::FuncOp function) {
+  const bool uses = updatesInBackward(function->getParentOfType<ModuleOp>());
+  if (uses)
+    hoistTotals(function);
   const auto summed = summedByStep(function);
   int64_t all = 0, inBucket = 0;
   for (auto &[step, results] : summed)
@@ -55,7 +111,7 @@ void formGradientBuckets(func::FuncOp function) {
     last = step;
     for (unsigned result : made->second)
       inBucket += bytesOf(function.getResultTypes()[result]);
-    if (inBucket * kBucketsOfFunction < all)
+    if (!uses && inBucket * kBucketsOfFunction < all)
       continue;
     step->setAttr(kMark, UnitAttr::get(step->getContext()));
     inBucket = 0;
@@ -65,7 +121,8 @@ void formGradientBuckets(func::FuncOp function) {
 }
 
 GradientBuckets gradientBucketsOf(func::FuncOp function) {
-  if (!shardsGradients(function->getParentOfType<ModuleOp>()))
+  auto module = function->getParentOfType<ModuleOp>();
+  if (!gradientsAreActivations(module))
     return {};
   const auto summed = summedByStep(function);
   GradientBuckets buckets;
@@ -84,6 +141,9 @@ GradientBuckets gradientBucketsOf(func::FuncOp function) {
   }
   if (!buckets.empty())
     buckets.back().until = number;
+  if (updatesInBackward(module))
+    for (GradientBucket &bucket : buckets)
+      bucket.until = bucket.step;
   return buckets;
 }
 
@@ -110,7 +170,7 @@ static std::map<int, SmallVector<unsigned>> summedByLastStep(func::FuncOp functi
 
 GradientBuckets bucketsToldBy(func::FuncOp function) {
   auto module = function->getParentOfType<ModuleOp>();
-  if (shardsGradients(module))
+  if (gradientsAreActivations(module))
     return gradientBucketsOf(function);
   train::TargetAttr target = train::targetOf(module);
   const bool isStep = function.getName() == "forward_backward" && !function.isDeclaration();

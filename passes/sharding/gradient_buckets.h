@@ -6,6 +6,9 @@
 // over once they have met again, after the next bucket or at the function's end. Where each rank
 // keeps all of them, others may add a bucket from there on while the function goes on: no later
 // step reads or writes it.
+//
+// Where parameters are updated in the backward pass (--update-in-backward) a bucket is whole when
+// no later step reads what its gradients belong to, either; it is used up there.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,6 +19,12 @@ namespace trainc {
 /// Whether no rank keeps all gradients: what the driver asks for after the import.
 bool shardsGradients(mlir::ModuleOp module);
 void shardGradients(mlir::ModuleOp module);
+
+/// Whether parameters change in the backward pass: what the driver asks for, too.
+bool updatesInBackward(mlir::ModuleOp module);
+void updateInBackward(mlir::ModuleOp module);
+/// Either of them: gradients are activations, and no arena has all that a function makes.
+bool gradientsAreActivations(mlir::ModuleOp module);
 
 struct GradientBucket {
   int step;  // after which it is whole; numbers of plan/steps.txt
@@ -29,7 +38,7 @@ bool isSummed(mlir::func::FuncOp function, unsigned result);
 
 /// Marks the steps of an ordered function after which buckets are whole.
 void formGradientBuckets(mlir::func::FuncOp function);
-/// By these marks; none where gradients are not sharded.
+/// By these marks; none where an arena has all gradients.
 GradientBuckets gradientBucketsOf(mlir::func::FuncOp function);
 /// Those that an emitted function tells of: these, or those of a CPU's step in one piece, of which
 /// each rank keeps all.

@@ -4,6 +4,7 @@
 #include "runtime/device.h"
 #include "runtime/byte_text.h"
 
+#include "runtime/cpu/backward_update.h"
 #include "runtime/cpu/product_rate.h"
 #include "runtime/cpu/ranks/gradient_shards.h"
 #include "runtime/cpu/ranks/gradient_sum.h"
@@ -35,8 +36,10 @@ struct device::implementation {
   std::optional<team_waiting> waiting = {};
   std::optional<gradient_sum> sum = {};
   std::optional<gradient_shards> shards = {}; // in place of it, where no rank keeps all gradients
-  std::optional<shared_state> state = {};     // where ranks share it
-  std::optional<stage_memory> stage = {};     // of a step in stages
+  std::optional<backward_update> in_backward = {}; // in place of both, where it has the update
+  bool update_follows = true;
+  std::optional<shared_state> state = {};        // where ranks share it
+  std::optional<stage_memory> stage = {};        // of a step in stages
   std::optional<replica_exchange> replicas = {}; // where steps exchange something
   rank_memory planned = {};                      // of a rank that trains
   int64_t micro_batches = 1;
@@ -200,6 +203,8 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.shards->total();
     own.memory.places.base[static_cast<int>(arena_kind::activations)] = own.shards->activations();
     own.memory.places.exchange = &*own.shards;
+  } else if (use == memory_use::training && own.prog.updates_in_backward) {
+    own.in_backward.emplace(own.prog);
   } else if (use == memory_use::training) {
     gradient_request request;
     request.type = own.prog.parameter_type;
@@ -312,6 +317,15 @@ void device::run(entry which) {
   }
   if (makes_gradients && own_->shards)
     own_->shards->begin(own_->micro_batch, own_->prog.buckets);
+  if (makes_gradients && own_->in_backward) {
+    set_scalar(own_->prog.sum_of_squares_offset, 0);
+    own_->in_backward->begin(memory, own_->update_follows);
+    memory.exchange = &*own_->in_backward;
+  } else if (which == entry::update && own_->in_backward) { // which leaves the norm alone
+    set_scalar(own_->prog.sum_of_squares_offset, own_->in_backward->sum_of_squares());
+    memory.base[static_cast<int>(arena_kind::gradients)] = memory[arena_kind::activations];
+    memory.updated = {0, 0};
+  }
   if (memory.clock)
     memory.clock->uses(memory);
   call(own_->prog, which, memory);
@@ -362,9 +376,11 @@ void device::keep_inputs(const stage_action &action) {
   }
 }
 
+void device::expect_update(bool follows) { own_->update_follows = follows; }
+
 void device::sum_gradients(int64_t micro_batch) {
   own_->micro_batch = (micro_batch + 1) % own_->micro_batches;
-  if (own_->shards) // added already, with those of the other ranks
+  if (own_->shards || own_->in_backward) // added already, or used up
     return;
   own_->sum->add(micro_batch);
   if (micro_batch != own_->micro_batches - 1)

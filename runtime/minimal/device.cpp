@@ -116,6 +116,8 @@ void device::round_parameters() {
 
 void device::run(entry which) { call(own_->prog, which, places()); }
 
+void device::expect_update(bool) {}
+
 void device::sum_gradients(int64_t micro_batch) {
   if (const summation &own = own_->order->own(micro_batch); own.moves())
     own_->add(own.addends, own.target);

@@ -14,6 +14,7 @@
 #include "runtime/run/run_choice.h"
 
 #include <cinttypes>
+#include <cmath>
 #include <unistd.h>
 
 namespace trainc {
@@ -32,6 +33,27 @@ run::run(const program &program, const option_table &table, const trainer_option
          communicator &ranks, watchdog &watch)
     : prog(program), table(table), options(options), folder(own_folder()), ranks(ranks),
       watch(watch), target(program, options, ranks, options.command->bit & computing_commands) {}
+
+// What needs all gradients of a step at once.
+static void check_update_in_backward(const run &run) {
+  if (!run.prog.updates_in_backward)
+    return;
+  auto refuse = [](const std::string &what, const char *advice) {
+    throw failure(exit_usage, what +
+                                  ": the program updates parameters in the backward pass, where no "
+                                  "step has all gradients\n  try: " +
+                                  advice + "; or trainc without --update-in-backward");
+  };
+  const trainer_options &options = run.options;
+  if (run.ranks.size() > 1)
+    refuse(format_text("%d ranks", run.ranks.size()), "one rank");
+  if (options.micro_batches > 1)
+    refuse("option --micro-batches", "--micro-batches 1");
+  if (options.clip_norm > 0 && std::isfinite(options.clip_norm))
+    refuse("option --clip-norm", "--clip-value, which bounds each number");
+  if (options.command->bit & command_gradients)
+    refuse("gradients", "a program without it for this command");
+}
 
 void run::check_layout() const {
   ranks.together([&] {
@@ -55,6 +77,7 @@ void run::check_layout() const {
       throw failure(exit_usage, "option --exchange: the program does not say when gradients are "
                                 "complete\n  try: --exchange behind");
   });
+  ranks.together([&] { check_update_in_backward(*this); });
   if (!prog.stages)
     return;
   ranks.together([&] {

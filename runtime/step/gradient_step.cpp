@@ -193,6 +193,7 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
   status_ = 0;
   run_.watch.now(activity::computing);
   run_.target.round_parameters();
+  run_.target.expect_update(with_update);
   set_part_scales(part, first_batch, step);
   std::fill(faults_.begin(), faults_.end(), 0);
   if (run_.prog.stages)

@@ -162,7 +162,7 @@ double tensor_watch::gradient_scale() {
 }
 
 void tensor_watch::take_gradients() {
-  if (run_.prog.shards_gradients) // no rank has them whole
+  if (run_.prog.shards_gradients || run_.prog.updates_in_backward) // nothing has them whole
     return;
   const double scale = gradient_scale();
   for (const watched_parameter &parameter : parameters_) {

@@ -19,6 +19,17 @@ skipped_steps::skipped_steps(run &run, const run_plan &plan, run_output &output)
 
 void skipped_steps::note_skipped(int64_t step, const step_result &result, bool is_spike,
                                  int64_t batch, gradient_step &gradient, bool saves) {
+  if (run_.prog.updates_in_backward && std::isfinite(result.loss) && !is_spike)
+    throw failure(exit_diverged,
+                  run_.is_first()
+                      ? format_text("step %" PRId64
+                                    ": the gradient norm is %g, and some parameters "
+                                    "were updated before that was known (trainc "
+                                    "--update-in-backward)\n  try: --resume latest with a lower "
+                                    "--learning-rate, or --clip-value",
+                                    step, result.gradient_norm)
+                      : "",
+                  /*everywhere=*/true);
   ++all_;
   ++in_a_row_;
   const double scale = scale_.factor;
