@@ -72,6 +72,8 @@ DEFINE_TRAIN(model_cnn_script11, MODEL_CNN_SCRIPT11)
 
 static long allocated(void) { return (long)mallinfo2().uordblks; }
 
+static const long most_left = 4096; // bytes
+
 static void *(*const functions[])(void *) = {train_model_gpt2_dynamo20, train_model_cnn_script11};
 
 // Four jobs at once, with so many threads each.
@@ -92,6 +94,14 @@ static void compare(const struct job *alone, int threads) {
     }
 }
 
+static void run_instances(int count) {
+  for (int i = 0; i < count; ++i) {
+    struct job one = {0};
+    one.steps = one.threads = 1;
+    functions[i % 2](&one);
+  }
+}
+
 int main(int count, char **arguments) {
   if (count != 3)
     return 2;
@@ -104,16 +114,15 @@ int main(int count, char **arguments) {
   }
   compare(alone, 1);
   compare(alone, 2);
-  long before = 0;
-  for (int i = 0; i < cycles; ++i) {
-    struct job one = {0};
-    one.steps = one.threads = 1;
-    functions[i % 2](&one);
-    if (i == 3)
-      before = allocated();
+  run_instances(4);
+  // Threads of OpenMP may give back a little later, so what stays must stay each time.
+  long grown = 0;
+  for (int round = 0; round < 3 && (round == 0 || grown > most_left); ++round) {
+    const long before = allocated();
+    run_instances(cycles - 4);
+    grown = allocated() - before;
   }
-  const long grown = allocated() - before;
   printf("losses %.9g and %.9g; %d instances leave %ld bytes\n", alone[0].last_loss,
          alone[1].last_loss, cycles, grown);
-  return cycles > 4 && grown > 4096;
+  return cycles > 4 && grown > most_left;
 }
