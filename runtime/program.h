@@ -273,12 +273,6 @@ struct program {
   // No rank keeps all gradients: functions make them in buckets, in the activations arena, and
   // overwrite no gradients arena.
   bool shards_gradients = false;
-  // `update` is called for one gradient after the other while forward_backward goes on
-  // (arenas.updated), which makes them in the activations arena: there is no gradients arena. It
-  // sees rows of so many elements, zero behind the gradient's last, and finds the sum of all
-  // gradients' squares in an f64 of the workspace arena.
-  bool updates_in_backward = false;
-  int64_t update_row = 1, sum_of_squares_offset = -1;
   // Those that forward_backward tells of; chunks have their own. Of gradients that each rank keeps
   // they are the summed bytes, each once; none: it does not tell.
   bucket_list buckets = {};
@@ -291,6 +285,12 @@ struct program {
   // Makes the 16-bit copies of parameters that forward_backward reads, which lie after the
   // parameters in their arena; update makes them too. Null where there are none.
   void (*round_parameters)(const arenas &) = nullptr;
+  // `update` is called for one gradient after the other while forward_backward goes on
+  // (arenas.updated), which makes them in the activations arena: there is no gradients arena. It
+  // sees rows of so many elements, zero behind the gradient's last, and finds the sum of all
+  // gradients' squares in an f64 of the workspace arena.
+  bool updates_in_backward = false;
+  int64_t update_row = 1, sum_of_squares_offset = -1;
 };
 
 // Whether the address is in the arena of parameters.

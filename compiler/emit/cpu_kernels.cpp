@@ -14,8 +14,10 @@ void CpuKernel::shareLoops() {
   int64_t loops = schedule.getParallel();
   if (loops == 0)
     return;
-  std::string collapse = loops > 1 ? " collapse(" + std::to_string(loops) + ")" : "";
-  writer.directive("#pragma omp parallel for" + collapse + " schedule(static)");
+  std::string clauses = loops > 1 ? " collapse(" + std::to_string(loops) + ")" : "";
+  if (storesBytes(function)) // which might change what the threads share, for all that C++ says
+    clauses += " default(firstprivate)";
+  writer.directive("#pragma omp parallel for" + clauses + " schedule(static)");
 }
 
 void CpuKernel::openLoops(ArrayRef<size_t> dims) {
@@ -44,6 +46,11 @@ void CpuKernel::printLoops(Block &block, ArrayRef<size_t> dims) {
 void CpuKernel::mapPoints(kernel::MapOp map) {
   Block &block = map.getBody().front();
   size_t rank = nest.sizes.size();
+  if (inParts && rank == 2) {
+    openRowsOfPart();
+    printLoops(block, {1});
+    return close(rank);
+  }
   if (inParts) {
     StringRef threads = schedule.getParallel() > 0 ? "parallel for simd schedule(static)" : "simd";
     writer.directive("#pragma omp " + threads);
@@ -140,7 +147,7 @@ void CpuKernel::reduceRow(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
 
 /// The rows whose first elements are among the points.
 void CpuKernel::openRowsOfPart() {
-  const std::string i = code.index(nest.kept.front()).str(), last = size(nest.walked.front());
+  const std::string i = code.index(0).str(), last = size(1);
   auto rowFrom = [&](StringRef point) {
     return ("(" + point + " + " + last + " - 1) / " + last).str();
   };

@@ -151,13 +151,27 @@ bool isOnlyStored(Operation &rounding) {
 
 } // namespace
 
+static Type elementOf(Value buffer) {
+  return cast<kernel::BufferType>(buffer.getType()).getElement();
+}
+
+bool trainc::storesBytes(kernel::FunctionOp function) {
+  return function
+      .walk([](kernel::StoreOp store) {
+        const Type element = elementOf(store.getBuffer());
+        return element.isInteger(8) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 ExpressionPrinter::ExpressionPrinter(const LoopNest &nest, SourceWriter &writer,
                                      const KernelNames &kernel)
     : names(kernel.locals), nest(nest), writer(writer), indices(kernel.indices),
       buffers(kernel.buffers) {
   kernel::FunctionOp(nest.function).walk([&](arith::TruncFOp rounding) {
-    storesNarrowFloats |= isNarrowFloat(rounding.getType());
+    storesNarrow |= isNarrowFloat(rounding.getType());
   });
+  storesNarrow |= storesBytes(nest.function);
 }
 
 std::string ExpressionPrinter::text(Value value) { return operand(value, 0); }
@@ -225,8 +239,36 @@ std::string ExpressionPrinter::element(Operation *access) {
   return buffers[argument] + "[" + (load && load.getIndex() ? indexed(load, at) : at) + "]";
 }
 
-static Type elementOf(Value buffer) {
-  return cast<kernel::BufferType>(buffer.getType()).getElement();
+/// A number that constants keep between those of 32 bits, or no number.
+static bool isWithinInt32(Value number) {
+  constexpr double most = 2147483520; // of f32
+  auto constant = [](Operation *op) -> std::optional<double> {
+    for (Value operand : op->getOperands())
+      if (auto of = operand.getDefiningOp<arith::ConstantOp>())
+        if (auto value = dyn_cast<FloatAttr>(of.getValue()))
+          return value.getValueAsDouble();
+    return std::nullopt;
+  };
+  auto above = number.getDefiningOp<arith::MaximumFOp>();
+  if (!above || !(std::abs(constant(above).value_or(INFINITY)) <= most))
+    return false;
+  return llvm::any_of(above->getOperands(), [&](Value operand) {
+    auto below = operand.getDefiningOp<arith::MinimumFOp>();
+    return below && constant(below).value_or(INFINITY) <= most;
+  });
+}
+
+/// Of what memory has in so many bits, or fewer.
+static bool fitsInt32(Value integer) {
+  Operation *op = integer.getDefiningOp();
+  if (auto load = dyn_cast_or_null<kernel::LoadOp>(op)) {
+    const Type element = elementOf(load.getBuffer());
+    return element.isIntOrIndex() && element.getIntOrFloatBitWidth() < 32;
+  }
+  if (!isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp>(op))
+    return false;
+  const unsigned width = op->getOperand(0).getType().getIntOrFloatBitWidth();
+  return width > 1 && (width < 32 || (width == 32 && isa<arith::ExtSIOp>(op)));
 }
 
 std::string ExpressionPrinter::loadText(kernel::LoadOp load) {
@@ -312,10 +354,10 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
     return complement ? Text{"!(" + text + ")", kUnary} : Text{text, kCompare};
   }
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
-    if (storesNarrowFloats && isa<FloatType>(select.getType()) &&
+    if (storesNarrow && (isa<FloatType>(select.getType()) || select.getType().isInteger(64)) &&
         nest.dependence(select.getCondition().getDefiningOp()) == 0)
-      return {"chosen(" + text(select.getCondition()) + ", " + text(select.getTrueValue()) + ", " +
-                  text(select.getFalseValue()) + ")",
+      return {"trainc::chosen(" + text(select.getCondition()) + ", " + text(select.getTrueValue()) +
+                  ", " + text(select.getFalseValue()) + ")",
               kPrimary};
     return {operand(select.getCondition(), kSelect + 1) + " ? " +
                 operand(select.getTrueValue(), kSelect + 1) + " : " +
@@ -337,9 +379,13 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
     std::string inner = text(op.getOperand(0));
     bool signExtended =
         isa<arith::ExtSIOp, arith::SIToFPOp>(op) && op.getOperand(0).getType().isSignlessInteger(1);
-    if (isa<arith::FPToSIOp>(op))
-      return {("truncated<" + scalarType(op.getResult(0).getType())).str() + ">(" + inner + ")",
-              kPrimary};
+    if (isa<arith::FPToSIOp>(op)) {
+      StringRef to = isWithinInt32(op.getOperand(0)) ? StringRef("int32_t")
+                                                     : scalarType(op.getResult(0).getType());
+      return {("truncated<" + to + ">(" + inner + ")").str(), kPrimary};
+    }
+    if (isa<arith::SIToFPOp>(op) && fitsInt32(op.getOperand(0))) // which vectors convert everywhere
+      inner = "static_cast<int32_t>(" + inner + ")";
     if (isa<arith::TruncIOp>(op) && op.getResult(0).getType().isSignlessInteger(1))
       return {"(" + inner + " & 1) != 0", kCompare};
     return {(signExtended ? "-" : "") +

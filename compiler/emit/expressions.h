@@ -30,6 +30,9 @@ struct KernelNames {
   bool inParts = false;
 };
 
+/// Whether it stores numbers of one byte, which C++ lets overwrite what has any type.
+bool storesBytes(kernel::FunctionOp function);
+
 class ExpressionPrinter {
 public:
   ExpressionPrinter(const LoopNest &nest, SourceWriter &writer, const KernelNames &kernel);
@@ -69,7 +72,7 @@ private:
 
   const LoopNest &nest;
   SourceWriter &writer;
-  bool storesNarrowFloats = false; // math.h says what GCC makes of it
+  bool storesNarrow = false; // math.h says what GCC makes of it
   llvm::DenseMap<mlir::Value, Text> texts;
   llvm::DenseMap<mlir::Operation *, std::string> elements;
   llvm::SmallVector<std::string> indices, buffers;

@@ -380,12 +380,6 @@ void TablePrinter::printProgram() {
     list("state_places", "state_place_count", statePlaces);
   if (shardsGradients(module))
     field("shards_gradients", "true");
-  if (updatesInBackward(module)) {
-    field("updates_in_backward", "true");
-    const train::Optimizer *optimizer = train::findOptimizer(train::optimizerNameOf(module));
-    field("update_row", llvm::Twine(optimizer ? optimizer->row : 1));
-    field("sum_of_squares_offset", llvm::Twine(scalar("sum_of_squares", true)));
-  }
   if (buckets != "{}")
     field("buckets", buckets);
   if (int64_t bytes = rankExchangeBytes(module))
@@ -394,6 +388,12 @@ void TablePrinter::printProgram() {
     field("loss_scale_offset", llvm::Twine(stepScalars.lookup("loss_scale")));
   if (module.lookupSymbol("round_parameters"))
     field("round_parameters", "round_parameters");
+  if (updatesInBackward(module)) {
+    field("updates_in_backward", "true");
+    const train::Optimizer *optimizer = train::findOptimizer(train::optimizerNameOf(module));
+    field("update_row", llvm::Twine(optimizer ? optimizer->row : 1));
+    field("sum_of_squares_offset", llvm::Twine(scalar("sum_of_squares", true)));
+  }
   writer.line("};");
 }
 

@@ -7,7 +7,10 @@ using namespace mlir;
 namespace trainc::train {
 namespace {
 
-constexpr int64_t kBitsOfDraw = 24; // exact in f32
+// Multiples of each, without their whole parts, lie evenly in [0, 1): powers of 1/x, where
+// x^5 = x + 1 (Roberts 2018, the sequence R4).
+constexpr double kOfRow = 0.8566748838545029, kOfColumn = 0.7338918566271260;
+constexpr double kOfStep[] = {0.6287067210378087, 0.5385972572236101}; // by slot
 
 /// What stands for a state, and how it is made of it and back.
 class NarrowState {
@@ -18,17 +21,29 @@ protected:
   Value constantLike(double number, Value like) { return b.constant(number, like.getType()); }
   Value square(Value x) { return b.mul(x, x); }
 
-  /// A number of [0, 1) for each element. Runs of one update that have as many elements may have
-  /// the same.
+  /// A number of [0, 1) for each element, other ones in each step, which lie evenly over the steps
+  /// and over the neighbours: of a row and a column, so that a kernel has no integers in its
+  /// vectors.
   Value draw() {
     RankedTensorType type = nn::tensorType(update.parameter);
-    nn::Builder &s = update.scalarBuilder();
-    Value key = s.named("update_number", s.cast(update.scalar("step"), b.op().getI64Type()));
-    RankedTensorType words = type.clone(b.op().getI64Type());
-    Value bits =
-        b.create<nn::RandomBitsOp>(words, b.broadcast(key, {}, type.getShape()),
-                                   static_cast<uint64_t>(slot), static_cast<uint64_t>(kBitsOfDraw));
-    return b.scale(b.cast(bits, type.getElementType()), std::ldexp(1.0, -kBitsOfDraw));
+    const int64_t rows = type.getShape()[0], columns = type.getShape()[1];
+    auto fraction = [&](Value x) { return b.sub(x, b.create<nn::FloorOp>(x)); };
+    Value step = update.scalar("step"),
+          ofStep = b.broadcast(b.scale(step, kOfStep[slot]), {}, {rows});
+    Value row = b.create<nn::IotaOp>(RankedTensorType::get({rows}, b.op().getI64Type()), 0);
+    Value ofRow = b.scale(b.cast(row, b.op().getF64Type()), kOfRow);
+    Value begin = b.cast(fraction(b.add(ofRow, ofStep)), type.getElementType());
+    SmallVector<float> columnParts;
+    for (int64_t i = 0; i < columns; ++i) {
+      const double part = static_cast<double>(i) * kOfColumn;
+      columnParts.push_back(static_cast<float>(part - std::floor(part)));
+    }
+    Value ofColumn =
+        b.named("shares_of_columns",
+                b.constant(DenseElementsAttr::get(
+                    RankedTensorType::get({columns}, b.op().getF32Type()), ArrayRef(columnParts))));
+    return fraction(b.add(b.broadcast(begin, {0}, type.getShape()),
+                          b.broadcast(ofColumn, {1}, type.getShape())));
   }
 
   Update &update;
@@ -83,13 +98,12 @@ public:
     Value below = raised(low), above = raised(high);
     Value share = b.div(b.sub(power, below), b.sub(above, below));
     Value code = b.select(b.create<nn::LessOp>(draw(), share), high, low);
-    code = b.create<nn::MinimumOp>(code, constantLike(most, code));
-    if (isSquare) {
-      code = b.create<nn::MaximumOp>(code, one);
-    } else {
+    if (!isSquare) {
       Value isNegative = b.create<nn::LessOp>(value, constantLike(0, value));
       code = b.select(isNegative, b.neg(code), code);
     }
+    code = b.create<nn::MinimumOp>(code, constantLike(most, code));
+    code = b.create<nn::MaximumOp>(code, constantLike(isSquare ? 1 : -most, code));
     return {b.cast(code, elementTypeOf(element(isSquare), b.op().getF32Type())), scale};
   }
 
@@ -111,6 +125,7 @@ private:
 
 Optimizer withBf16States(Optimizer optimizer) {
   optimizer.kinds.assign(optimizer.states.size(), {StateElement::bf16, 1});
+  optimizer.row = kStateBlock;
   optimizer.build = [build = optimizer.build, names = optimizer.states](Update &update) {
     SmallVector<Value> wide;
     for (auto [slot, state] : llvm::enumerate(update.states))

@@ -65,19 +65,22 @@ bool isFlatMap(kernel::FunctionOp function, int64_t count) {
   return !loadsElsewhere(function);
 }
 
-/// Each row of neighbours takes scalars, its own elements and what it alone has. On a device, parts
-/// of states are elsewhere than their parameters' (runtime/cuda/update_shares.h).
+/// Each row of neighbours takes scalars, its own elements and what it alone or all rows have. On a
+/// device, parts of states are elsewhere than their parameters' (runtime/cuda/update_shares.h).
 bool isMapOfRows(kernel::FunctionOp function, int64_t count) {
   const LoopNest nest(function);
-  if (function.getForm() != kernel::Form::row || nest.sizes.size() != 2 ||
-      nest.kept != SmallVector<size_t>{0} || nest.sizes[0] * nest.sizes[1] != count ||
+  const bool isRow = function.getForm() == kernel::Form::row && nest.kept == SmallVector<size_t>{0};
+  if ((!isRow && function.getForm() != kernel::Form::pointwise) || nest.sizes.size() != 2 ||
+      nest.sizes[0] * nest.sizes[1] != count ||
       isa_and_nonnull<kernel::CudaScheduleAttr>(function.getScheduleAttr()))
     return false;
   for (auto access : function.getAccesses().getAsRange<kernel::AccessAttr>()) {
     const ArrayRef<int64_t> strides = access.getStrides();
     const bool isFlat = strides == ArrayRef<int64_t>{nest.sizes[1], 1},
-               isOfRow = strides == ArrayRef<int64_t>{1, 0};
-    if (strides != ArrayRef<int64_t>{0, 0} && ((!isFlat && !isOfRow) || access.getOffset() != 0))
+               isOfRow = strides == ArrayRef<int64_t>{1, 0},
+               isOfColumn = strides == ArrayRef<int64_t>{0, 1};
+    if (strides != ArrayRef<int64_t>{0, 0} &&
+        ((!isFlat && !isOfRow && !isOfColumn) || access.getOffset() != 0))
       return false;
   }
   return !loadsElsewhere(function);

@@ -44,7 +44,15 @@ template <typename T> TRAINC_INLINE T minimum_number(T a, T b) {
 // NOLINTEND(misc-redundant-expression)
 
 // `a` where `first`, else `b`, without a condition: GCC 12 leaves a loop scalar that selects by a
-// value from outside and stores numbers of 16 bits.
+// value from outside and stores numbers of 8 or 16 bits.
+TRAINC_INLINE int64_t chosen(bool first, int64_t a, int64_t b) {
+#ifdef __CUDA_ARCH__
+  return first ? a : b;
+#else
+  const int64_t mask = -static_cast<int64_t>(first);
+  return (a & mask) | (b & ~mask);
+#endif
+}
 TRAINC_INLINE double chosen(bool first, double a, double b) { return first ? a : b; }
 TRAINC_INLINE float chosen(bool first, float a, float b) {
 #ifdef __CUDA_ARCH__
