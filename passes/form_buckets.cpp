@@ -117,11 +117,16 @@ private:
         std::max<int64_t>(own, kAlignedBytes / (hasCopies ? 2 : 4)); // elements
     int64_t offset = 0;
     SmallVector<int64_t> runs(groups * LayoutAttr::kTrainedRuns + LayoutAttr::kOtherRuns, 0);
-    for (const Placed &parameter : placed) {
+    for (auto [number, parameter] : llvm::enumerate(placed)) {
       layout.push_back(train::PlacedAttr::get(&getContext(), parameter.name, parameter.run, offset,
                                               parameter.count, parameter.group));
       int64_t padded = llvm::alignTo(parameter.count, alignment);
-      runs[LayoutAttr::indexOf(parameter.run, parameter.group, groups)] += padded;
+      const int64_t run = LayoutAttr::indexOf(parameter.run, parameter.group, groups);
+      const Placed *next = number + 1 < placed.size() ? &placed[number + 1] : nullptr;
+      const bool isLast = !next || LayoutAttr::indexOf(next->run, next->group, groups) != run;
+      if (own > 1 && isLast && runs[run] + padded == own)
+        padded += own; // two rows at least: what one has is not of a row but of all
+      runs[run] += padded;
       offset += padded;
     }
     auto entries = ArrayAttr::get(&getContext(), layout);

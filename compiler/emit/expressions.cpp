@@ -158,8 +158,9 @@ static Type elementOf(Value buffer) {
 bool trainc::storesBytes(kernel::FunctionOp function) {
   return function
       .walk([](kernel::StoreOp store) {
-        const Type element = elementOf(store.getBuffer());
-        return element.isInteger(8) ? WalkResult::interrupt() : WalkResult::advance();
+        const ElementType &type = elementTypeOf(elementOf(store.getBuffer()));
+        const bool isByte = type.bytes == 1 && type.scalarName != "bool";
+        return isByte ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -354,11 +355,17 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
     return complement ? Text{"!(" + text + ")", kUnary} : Text{text, kCompare};
   }
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
-    if (storesNarrow && (isa<FloatType>(select.getType()) || select.getType().isInteger(64)) &&
-        nest.dependence(select.getCondition().getDefiningOp()) == 0)
-      return {"trainc::chosen(" + text(select.getCondition()) + ", " + text(select.getTrueValue()) +
-                  ", " + text(select.getFalseValue()) + ")",
+    if (storesNarrow &&
+        (isa<FloatType>(select.getType()) || scalarType(select.getType()) == "int64_t") &&
+        nest.dependence(select.getCondition().getDefiningOp()) == 0) {
+      auto side = [&](Value value) {
+        const std::string of = text(value);
+        return isa<FloatType>(select.getType()) ? of : "static_cast<int64_t>(" + of + ")";
+      };
+      return {"trainc::chosen(" + text(select.getCondition()) + ", " + side(select.getTrueValue()) +
+                  ", " + side(select.getFalseValue()) + ")",
               kPrimary};
+    }
     return {operand(select.getCondition(), kSelect + 1) + " ? " +
                 operand(select.getTrueValue(), kSelect + 1) + " : " +
                 operand(select.getFalseValue(), kSelect),
@@ -380,8 +387,9 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
     bool signExtended =
         isa<arith::ExtSIOp, arith::SIToFPOp>(op) && op.getOperand(0).getType().isSignlessInteger(1);
     if (isa<arith::FPToSIOp>(op)) {
-      StringRef to = isWithinInt32(op.getOperand(0)) ? StringRef("int32_t")
-                                                     : scalarType(op.getResult(0).getType());
+      StringRef to = scalarType(op.getResult(0).getType());
+      if (isWithinInt32(op.getOperand(0))) // which vectors convert everywhere
+        return {("static_cast<" + to + ">(truncated<int32_t>(" + inner + "))").str(), kPrimary};
       return {("truncated<" + to + ">(" + inner + ")").str(), kPrimary};
     }
     if (isa<arith::SIToFPOp>(op) && fitsInt32(op.getOperand(0))) // which vectors convert everywhere

@@ -2,9 +2,9 @@
 //
 // States of an optimizer in fewer bits. The update computes in f32 as the optimizer has it; what it
 // leaves is rounded to one of two neighbours, to the nearer one more often, so that the mean over
-// many steps is exact: a square that decays by a thousandth in a step would else never change. Which
-// one follows from the number of the update and the place of the element, so a run that is resumed
-// has the bits of one that was not stopped.
+// many steps is exact: a square that decays by a thousandth in a step would else never change.
+// Which one follows from the number of the update and the place of the element, so a run that is
+// resumed has the bits of one that was not stopped.
 //
 // bf16: each number by itself.
 //

@@ -181,7 +181,10 @@ const Optimizer *findOptimizer(StringRef name) {
   for (StringRef ending : {kWithAverage, kWithBf16States, kWith8BitStates}) {
     StringRef rest = name;
     const Optimizer *own = rest.consume_back(ending) ? findOptimizer(rest) : nullptr;
-    if (!own || (ending != kWithAverage && own->squares.empty()))
+    // Narrow states come first, and once.
+    const bool mayNarrow = own && !own->squares.empty() && own->kinds.empty() &&
+                           own->squares.size() == own->states.size();
+    if (!own || (ending != kWithAverage && !mayNarrow))
       continue;
     return &derived
                 .emplace(name.str(), ending == kWithAverage      ? withParameterAverage(*own)

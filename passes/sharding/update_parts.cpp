@@ -5,6 +5,7 @@
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/sharding/gradient_buckets.h"
 
 using namespace mlir;
 using namespace trainc;
@@ -14,7 +15,8 @@ namespace {
 /// The elements of the run whose parameters or state a value of @update is before or after the
 /// step.
 std::optional<ArenaRange> updatedRun(func::FuncOp update, Value value) {
-  train::LayoutAttr layout = train::layoutOf(update->getParentOfType<ModuleOp>());
+  auto module = update->getParentOfType<ModuleOp>();
+  train::LayoutAttr layout = train::layoutOf(module);
   auto rangeOf = [&](auto role) {
     return ArenaRange{layout.offsetOf(role.getRun(), role.getGroup()),
                       layout.elementsOf(role.getRun(), role.getGroup())};
@@ -24,6 +26,10 @@ std::optional<ArenaRange> updatedRun(func::FuncOp update, Value value) {
       return rangeOf(parameters);
     if (auto state = dyn_cast_or_null<train::StateAttr>(role))
       return rangeOf(state);
+    // Where no arena has all of them, only a part is there.
+    if (auto gradients = dyn_cast_or_null<train::RunGradientsAttr>(role);
+        gradients && updatesInBackward(module))
+      return rangeOf(gradients);
     return std::nullopt;
   };
   if (auto argument = dyn_cast<BlockArgument>(value))

@@ -43,6 +43,11 @@ class _Result(ctypes.Structure):
     _fields_ = [("loss", c_double), ("gradient_norm", c_double), ("applied", c_int), ("step", c_int64)]
 
 
+def _dtype(name):
+    """NumPy has no bfloat16: its bits."""
+    return numpy.dtype("uint16" if name == "bfloat16" else name)
+
+
 class Tensors(Mapping):
     """Tensors of a model by name, as arrays. Reading gives a view of the model's own memory (a copy of gradients, and of
     what is on a GPU); `tensors[name] = array` and writing into a view change the model."""
@@ -53,7 +58,7 @@ class Tensors(Mapping):
         for index in range(model._function("count", c_int64)(model._handle, kind)):
             tensor = _Tensor()
             model._call("describe", kind, c_int64(index), byref(tensor))
-            self._all[tensor.name.decode()] = (tuple(tensor.shape[:tensor.rank]), numpy.dtype(tensor.type.decode()))
+            self._all[tensor.name.decode()] = (tuple(tensor.shape[:tensor.rank]), _dtype(tensor.type.decode()))
 
     def _model(self):
         model = self._of()

@@ -17,23 +17,14 @@ int64_t elements_of(const gradient_piece &piece) {
   return piece.elements.end - piece.elements.begin;
 }
 
-// Up to the end of the last row.
-int64_t padding_of(const gradient_piece &piece, int64_t row) {
-  const int64_t rest = elements_of(piece) % row;
-  return rest == 0 ? 0 : row - rest;
-}
-
 } // namespace
 
 backward_update::backward_update(const program &program) : program_(program) {
-  int64_t padded = 0, blocks = 0;
+  int64_t blocks = 0;
   for (const gradient_bucket &bucket : program.buckets)
-    for (const gradient_piece &piece : bucket) {
+    for (const gradient_piece &piece : bucket)
       blocks = std::max(blocks, (elements_of(piece) + elements_of_block - 1) / elements_of_block);
-      if (const int64_t padding = padding_of(piece, program.update_row); padding > 0)
-        padded = std::max(padded, elements_of(piece) + padding);
-    }
-  padded_.resize(static_cast<size_t>(padded * bytes_of(program.parameter_type)));
+  last_row_.resize(static_cast<size_t>(program.update_row * bytes_of(program.parameter_type)));
   sums_.resize(static_cast<size_t>(blocks));
 }
 
@@ -76,17 +67,23 @@ double backward_update::squares_of(const gradient_piece &piece, const char *grad
 }
 
 void backward_update::update(const gradient_piece &piece, const char *gradient) {
-  const int64_t width = bytes_of(program_.parameter_type);
-  if (const int64_t padding = padding_of(piece, program_.update_row); padding > 0) {
-    const int64_t bytes = elements_of(piece) * width;
-    memcpy(padded_.data(), gradient, static_cast<size_t>(bytes));
-    memset(padded_.data() + bytes, 0, static_cast<size_t>(padding * width));
-    gradient = padded_.data();
-  }
+  const int64_t width = bytes_of(program_.parameter_type), row = program_.update_row,
+                rest = elements_of(piece) % row, whole = elements_of(piece) - rest;
+  const int64_t middle = piece.elements.begin + whole;
+  if (whole > 0)
+    update_elements({piece.elements.begin, middle}, gradient);
+  if (rest == 0)
+    return;
+  memcpy(last_row_.data(), gradient + whole * width, static_cast<size_t>(rest * width));
+  memset(last_row_.data() + rest * width, 0, static_cast<size_t>((row - rest) * width));
+  update_elements({middle, piece.elements.end}, last_row_.data());
+}
+
+void backward_update::update_elements(const element_range &elements, const char *gradient) {
   // Addressed so that each element is found under its number in an arena of all gradients.
   memory_.base[static_cast<int>(arena_kind::gradients)] =
-      const_cast<char *>(gradient) - piece.elements.begin * width;
-  memory_.updated = piece.elements;
+      const_cast<char *>(gradient) - elements.begin * bytes_of(program_.parameter_type);
+  memory_.updated = elements;
   call(program_, entry::update, memory_);
 }
 

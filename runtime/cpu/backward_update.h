@@ -26,11 +26,12 @@ public:
 private:
   double squares_of(const gradient_piece &piece, const char *gradient);
   void update(const gradient_piece &piece, const char *gradient);
+  void update_elements(const element_range &elements, const char *gradient);
 
   const program &program_;
   arenas memory_ = {};
-  std::vector<char> padded_; // a gradient, and zeros up to the end of its last row
-  std::vector<double> sums_; // of blocks of a gradient
+  std::vector<char> last_row_; // of a gradient, zero behind its end
+  std::vector<double> sums_;   // of blocks of a gradient
   bool with_update_ = true;
   double sum_of_squares_ = 0;
 };

@@ -209,7 +209,7 @@ std::vector<option_row> common_rows() {
       row("micro-batches", &values::micro_batches, "N", takes_steps,
           "batches per step and rank, whose gradients are added up")
           .between(1, most_micro_batches),
-      row("accumulation", &values::accumulated, accumulations, "KIND", command_train,
+      row("accumulation", &values::accumulated, accumulations, "KIND", takes_steps,
           "how: pairwise, with the same bits for N ranks x 1 batch as for 1 rank x N, while "
           "log2(N)\n"
           "sums wait; running, in turn, while one does"),

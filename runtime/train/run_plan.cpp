@@ -291,6 +291,13 @@ void planner::find_layout() {
                               known->batches(), known->ranks, known->micro_batches,
                               plan_.layout.ranks));
   plan_.layout.micro_batches = known->batches() / plan_.layout.ranks;
+  if (run_.prog.updates_in_backward && plan_.layout.micro_batches > 1)
+    throw failure(
+        exit_usage,
+        format_text("a step of this run takes %" PRId64 " batches, and the program, which "
+                    "updates parameters in the backward pass, one\n  try: trainc without "
+                    "--update-in-backward, or --micro-batches 1 for steps of another size",
+                    known->batches()));
   run_.warn(format_text("%" PRId64 " ranks x %" PRId64 " micro-batches, were %" PRId64 " x %" PRId64
                         ": the same batches a step%s",
                         plan_.layout.ranks, plan_.layout.micro_batches, known->ranks,

@@ -26,7 +26,7 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
                                     ": the gradient norm is %g, and some parameters "
                                     "were updated before that was known (trainc "
                                     "--update-in-backward)\n  try: --resume latest with a lower "
-                                    "--learning-rate, or --clip-value",
+                                    "--learning-rate, or data of a smaller scale",
                                     step, result.gradient_norm)
                       : "",
                   /*everywhere=*/true);
