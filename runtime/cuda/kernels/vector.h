@@ -25,41 +25,27 @@ template <typename Vector, typename T> __device__ inline void set_vector(T *addr
   *reinterpret_cast<Vector *>(address) = value;
 }
 
-__device__ inline four<float> load_four(const float *address) {
-  const float4 v = vector_at<float4>(address);
+// CUDA's vector of four numbers, of those that have at most four bytes.
+template <typename T> struct vector_of_four;
+template <> struct vector_of_four<float> { using type = float4; };
+template <> struct vector_of_four<int32_t> { using type = int4; };
+template <> struct vector_of_four<uint32_t> { using type = uint4; };
+template <> struct vector_of_four<int16_t> { using type = short4; };
+template <> struct vector_of_four<uint16_t> { using type = ushort4; };
+template <> struct vector_of_four<int8_t> { using type = char4; };
+template <> struct vector_of_four<uint8_t> { using type = uchar4; };
+
+template <typename T> __device__ inline four<T> load_four(const T *address) {
+  const auto v = vector_at<typename vector_of_four<T>::type>(address);
   return {v.x, v.y, v.z, v.w};
 }
 __device__ inline four<double> load_four(const double *address) {
   const double2 low = vector_at<double2>(address), high = vector_at<double2>(address + 2);
   return {low.x, low.y, high.x, high.y};
 }
-__device__ inline four<int32_t> load_four(const int32_t *address) {
-  const int4 v = vector_at<int4>(address);
-  return {v.x, v.y, v.z, v.w};
-}
 __device__ inline four<int64_t> load_four(const int64_t *address) {
   const longlong2 low = vector_at<longlong2>(address), high = vector_at<longlong2>(address + 2);
   return {low.x, low.y, high.x, high.y};
-}
-__device__ inline four<uint8_t> load_four(const uint8_t *address) {
-  const uchar4 v = vector_at<uchar4>(address);
-  return {v.x, v.y, v.z, v.w};
-}
-__device__ inline four<int8_t> load_four(const int8_t *address) {
-  const char4 v = vector_at<char4>(address);
-  return {v.x, v.y, v.z, v.w};
-}
-__device__ inline four<int16_t> load_four(const int16_t *address) {
-  const short4 v = vector_at<short4>(address);
-  return {v.x, v.y, v.z, v.w};
-}
-__device__ inline four<uint16_t> load_four(const uint16_t *address) {
-  const ushort4 v = vector_at<ushort4>(address);
-  return {v.x, v.y, v.z, v.w};
-}
-__device__ inline four<uint32_t> load_four(const uint32_t *address) {
-  const uint4 v = vector_at<uint4>(address);
-  return {v.x, v.y, v.z, v.w};
 }
 template <typename Format>
 __device__ inline four<narrow_float<Format>> load_four(const narrow_float<Format> *address) {
@@ -68,34 +54,16 @@ __device__ inline four<narrow_float<Format>> load_four(const narrow_float<Format
   return {number::of_bits(v.x), number::of_bits(v.y), number::of_bits(v.z), number::of_bits(v.w)};
 }
 
-__device__ inline void store_four(float *address, const four<float> &v) {
-  set_vector(address, make_float4(v[0], v[1], v[2], v[3]));
+template <typename T> __device__ inline void store_four(T *address, const four<T> &v) {
+  set_vector(address, typename vector_of_four<T>::type{v[0], v[1], v[2], v[3]});
 }
 __device__ inline void store_four(double *address, const four<double> &v) {
   set_vector(address, make_double2(v[0], v[1]));
   set_vector(address + 2, make_double2(v[2], v[3]));
 }
-__device__ inline void store_four(int32_t *address, const four<int32_t> &v) {
-  set_vector(address, make_int4(v[0], v[1], v[2], v[3]));
-}
 __device__ inline void store_four(int64_t *address, const four<int64_t> &v) {
   set_vector(address, make_longlong2(v[0], v[1]));
   set_vector(address + 2, make_longlong2(v[2], v[3]));
-}
-__device__ inline void store_four(uint8_t *address, const four<uint8_t> &v) {
-  set_vector(address, make_uchar4(v[0], v[1], v[2], v[3]));
-}
-__device__ inline void store_four(int8_t *address, const four<int8_t> &v) {
-  set_vector(address, make_char4(v[0], v[1], v[2], v[3]));
-}
-__device__ inline void store_four(int16_t *address, const four<int16_t> &v) {
-  set_vector(address, make_short4(v[0], v[1], v[2], v[3]));
-}
-__device__ inline void store_four(uint16_t *address, const four<uint16_t> &v) {
-  set_vector(address, make_ushort4(v[0], v[1], v[2], v[3]));
-}
-__device__ inline void store_four(uint32_t *address, const four<uint32_t> &v) {
-  set_vector(address, make_uint4(v[0], v[1], v[2], v[3]));
 }
 template <typename Format>
 __device__ inline void store_four(narrow_float<Format> *address,
