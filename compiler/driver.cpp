@@ -107,6 +107,7 @@ private:
     std::optional<Recipe> parsed = options.recipe(report);
     std::optional<RecomputeOptions> again = options.recomputeOptions(report);
     std::optional<StageOptions> cut = options.stageOptions(report);
+    startedAs = options.runLayout(report);
     if (!parsed || !again || !cut)
       return false;
     operators = readCustomOperators(options.operators, parsed->target, report);
@@ -171,6 +172,8 @@ private:
       shardGradients(*model.module);
     if (options.updatesInBackward)
       updateInBackward(*model.module);
+    if (startedAs)
+      setPlannedRun(*model.module, *startedAs);
     dropUnusedOperators();
     return checkSizes() && checkNodePatterns();
   }
@@ -424,7 +427,8 @@ private:
     StringRef modelName = train::modelNameOf(*model.module);
     const std::string name = nameOfLibrary();
     auto text = [&](StringRef file) {
-      auto read = MemoryBuffer::getFile(installation.includeFolder + "/runtime/library/" + file);
+      auto read =
+          llvm::MemoryBuffer::getFile(installation.includeFolder + "/runtime/library/" + file);
       return read ? libraryText((*read)->getBuffer(), name) : std::string();
     };
     const std::string header = text("interface.h"), headerOfCxx = text("interface.hpp"),
@@ -597,7 +601,7 @@ private:
       compile.includes.clear(); // all that it needs is in the folder
       if (!options.targetTriple.empty()) {
         compile.toolPrefix = options.targetTriple + "-";
-        if (!is_contained(options.given, "host-compiler"))
+        if (!llvm::is_contained(options.given, "host-compiler"))
           compile.compiler = compile.toolPrefix + "g++";
       }
     } else {
@@ -666,6 +670,7 @@ private:
   std::vector<CustomOperator> operators;
   RecomputeOptions recompute;
   StageOptions stages;
+  std::optional<rank_layout> startedAs; // what --run-with says
   Report report;
   MLIRContext context;
   Model model;

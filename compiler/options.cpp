@@ -297,6 +297,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.rowChunk = readerInto(report).bytesOrZero("row-chunk", rowChunk, "64MiB");
   recipe.constants = constants;
   recipe.trains = !forwardOnly;
+  recipe.predicts = !noPredictions;
   if (!forwardOnly)
     readLosses(recipe, report);
   recipe.optimizer = optimizer + (stateType == "f32" ? "" : "+" + stateType) +
@@ -448,6 +449,41 @@ void Options::acceptFindings(Report &report) const {
                              join(names, ", "));
 }
 
+std::optional<rank_layout> Options::runLayout(Report &report) const {
+  constexpr int64_t most = 65536; // ranks, and micro-batches: as the trainer
+  rank_layout run;
+  auto complain = [&](const Twine &message, const Twine &advice) {
+    (void)report.error(ExitCode::usage, Subject::ofOption("--run-with"), message, advice);
+  };
+  llvm::StringSet<> named;
+  for (StringRef text : planRun) {
+    auto [name, value] = text.split('=');
+    int64_t number = 0;
+    const bool isNumber = !value.getAsInteger(10, number) && number >= 1 && number <= most;
+    if (!named.insert(name).second)
+      complain("gives '" + name + "' twice", "one --run-with for each name");
+    else if (name == "ranks" && isNumber)
+      run.replicas = run.ranks_on_host = int(number);
+    else if (name == "micro-batches" && isNumber)
+      run.micro_batches = number;
+    else if (text == "accumulation=running")
+      run.accumulated = accumulation::running;
+    else if (text == "shard=optimizer")
+      run.shared = sharing::state;
+    else if (text != "accumulation=pairwise" && text != "shard=none")
+      complain(
+          "expects ranks=N, micro-batches=N, accumulation=running or shard=optimizer, found '" +
+              text + "'",
+          "--run-with micro-batches=8");
+  }
+  if (updatesInBackward && (run.replicas > 1 || run.micro_batches > 1))
+    complain("with --update-in-backward: one rank takes one micro-batch", "one of the two");
+  if (shardsGradients() && run.shared == sharing::state)
+    complain("shard=optimizer is of programs that are not compiled with --shard gradients",
+             "the command without shard=optimizer");
+  return planRun.empty() || !report.empty() ? std::nullopt : std::optional(run);
+}
+
 std::optional<StageOptions> Options::stageOptions(Report &report) const {
   OptionReader reader = readerInto(report);
   StageTexts texts{stages, chunksPerStage, schedule, microBatches, cuts};
@@ -470,7 +506,7 @@ std::optional<StageOptions> Options::stageOptions(Report &report) const {
   if (!reader.good() || found.stages == 1)
     return reader.good() ? std::optional(found) : std::nullopt;
   checkStages(found, reader);
-  for (StringRef name : {"memory-budget", "memory-curve"})
+  for (StringRef name : {"memory-budget", "memory-curve", "run-with"})
     if (is_contained(given, name))
       complain(name, "is of a step in one piece, not of one in stages",
                "--recompute light or full, and --limit-memory, to which the cuts keep");
@@ -586,6 +622,7 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
             "ema",
             "state-type",
             "update-in-backward",
+            "no-predictions",
             "decay",
             "group",
             "buffer",
@@ -596,6 +633,7 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
             "recompute-pattern",
             "memory-budget",
             "memory-curve",
+            "run-with",
             "stages",
             "cut",
             "schedule",

@@ -7,6 +7,7 @@
 #include "compiler/report.h"
 #include "passes/options/option_reader.h"
 #include "passes/passes.h"
+#include "runtime/ranks/rank_memory.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,9 @@ struct Options {
 
   /// How a step is cut; nothing where a value is malformed, which `report` says.
   std::optional<StageOptions> stageOptions(Report &report) const;
+  /// How the trainer will be started; nothing where it is not said, or malformed, which `report`
+  /// says.
+  std::optional<rank_layout> runLayout(Report &report) const;
   /// Tells the report whose warnings --accept turns off.
   void acceptFindings(Report &report) const;
 

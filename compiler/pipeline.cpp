@@ -33,7 +33,7 @@ makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageO
     add(createSetPrecisionPass(recipe.precision, recipe.keptF32));
   if (recipe.trains)
     add(createAttachLossPass());
-  add(createDeriveEvaluatePass(/*only=*/!recipe.trains));
+  add(createDeriveEvaluatePass(/*only=*/!recipe.trains, recipe.predicts));
   // Differentiate early, on few operations ...
   if (recipe.trains) {
     add(createDifferentiatePass(recipe.kept));

@@ -19,6 +19,7 @@ struct Recipe {
   BatchAxes batchAxes; // --batch-axis
   std::vector<std::string> constants; // --constant name=value or name=file
   bool trains = true;                 // false: forward only, perhaps without parameters
+  bool predicts = true;               // outputs are results of @evaluate
   std::vector<std::string> losses;    // --loss, as dialects/train/loss_term.h writes them
   std::vector<std::string> lossFiles; // which these were read from
   std::string optimizer = "adamw";    // and train::kWithAverage

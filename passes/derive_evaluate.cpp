@@ -4,13 +4,13 @@
 //
 // Problem: evaluation and prediction compute what the model's user gets; training differs. It
 // replaces buffers besides, drops activations, and draws other random numbers in each
-// micro-batch. Method: @evaluate is a copy of @model without the buffers' new values. Of each
-// nn.training_form it keeps the form of inference, @model that of training: no later pass meets
-// one. Where @model draws random numbers, it gets the argument #train.random_key, which they
-// follow from; those of @evaluate are always the same. It comes before differentiate, which
-// turns @model itself into the training step; a program for prediction alone keeps the copy only.
-// Where a loss has several parts with weights of their own, another copy, @count_labels, computes
-// these weights alone, which follow from the batch.
+// micro-batch. Method: @evaluate is a copy of @model without the buffers' new values, and in a
+// program that does not predict without outputs. Of each nn.training_form it keeps the form of
+// inference, @model that of training: no later pass meets one. Where @model draws random numbers,
+// it gets the argument #train.random_key, which they follow from; those of @evaluate are always the
+// same. It comes before differentiate, which turns @model itself into the training step; a program
+// for prediction alone keeps the copy only. Where a loss has several parts with weights of their
+// own, another copy, @count_labels, computes these weights alone, which follow from the batch.
 #include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -38,12 +38,17 @@ struct DeriveEvaluate : PassWrapper<DeriveEvaluate, CheckedPass> {
     registry.insert<nn::NNDialect, train::TrainDialect>();
   }
 
-  bool read(OptionReader &reader) const { return reader.flag("only", only); }
+  TextOption outputs{*this, "outputs", "true|false", "true",
+                     "false: @evaluate computes losses and metrics alone"};
+
+  std::pair<bool, bool> read(OptionReader &reader) const {
+    return {reader.flag("only", only), reader.flag("outputs", outputs)};
+  }
   void checkOptions(OptionReader &reader) const override { read(reader); }
 
   void runOnOperation() override {
     OptionReader reader = silentReader();
-    const bool isAlone = read(reader);
+    auto [isAlone, hasOutputs] = read(reader);
     auto model = getOperation().lookupSymbol<func::FuncOp>("model");
     if (!model) {
       emitError(getOperation().getLoc(), "derive-evaluate expects a function @model");
@@ -54,7 +59,9 @@ struct DeriveEvaluate : PassWrapper<DeriveEvaluate, CheckedPass> {
     model->getBlock()->getOperations().insertAfter(model->getIterator(), evaluate);
     if (!isAlone)
       deriveCount(model);
-    bool differs = dropNewValues(evaluate);
+    bool differs = drop<train::NewValueAttr>(evaluate); // it leaves buffers as they are
+    if (!hasOutputs)
+      differs |= drop<train::OutputAttr>(evaluate);
     differs |= chooseForm(evaluate, [](nn::TrainingFormOp op) { return op.getInference(); });
     if (isAlone) {
       model.erase();
@@ -93,16 +100,16 @@ private:
     addRandomKey(count);
   }
 
-  /// Evaluation leaves buffers as they are. Whether there were any.
-  static bool dropNewValues(func::FuncOp evaluate) {
-    unsigned before = evaluate.getNumResults();
-    Operation *terminator = evaluate.getBody().front().getTerminator();
-    for (int i = static_cast<int>(evaluate.getNumResults()) - 1; i >= 0; --i)
-      if (train::resultRoleAs<train::NewValueAttr>(evaluate, i)) {
+  /// Drops all results of a role. Whether there were any.
+  template <typename Role> static bool drop(func::FuncOp function) {
+    unsigned before = function.getNumResults();
+    Operation *terminator = function.getBody().front().getTerminator();
+    for (int i = static_cast<int>(before) - 1; i >= 0; --i)
+      if (train::resultRoleAs<Role>(function, i)) {
         terminator->eraseOperand(i);
-        evaluate.eraseResult(i);
+        function.eraseResult(i);
       }
-    return evaluate.getNumResults() != before;
+    return function.getNumResults() != before;
   }
 
   /// Whether there was anything to choose.
@@ -152,8 +159,9 @@ const PassRegistration<DeriveEvaluate> deriveEvaluateRegistration;
 
 } // namespace
 
-std::unique_ptr<Pass> trainc::createDeriveEvaluatePass(bool only) {
+std::unique_ptr<Pass> trainc::createDeriveEvaluatePass(bool only, bool outputs) {
   auto pass = std::make_unique<DeriveEvaluate>();
   pass->only = only ? "true" : "false";
+  pass->outputs = outputs ? "true" : "false";
   return pass;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/ranks/rank_memory.h"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -45,10 +46,18 @@ struct MemoryTable {
   std::vector<PlannedArena> arenas;
   std::vector<PlannedRank> ofRanks; // for some numbers of ranks and micro-batches; none of stages
   std::vector<PlannedEntry> entries;
+  /// Of a rank, where somebody said how the trainer will be started; none of stages.
+  std::optional<rank_memory> inRun;
 
-  /// Of all arenas.
-  int64_t bytes() const;
+  int64_t arenaBytes() const;
+  /// Of a rank: what it holds in that run, else all arenas.
+  int64_t bytes() const { return inRun ? inRun->bytes() : arenaBytes(); }
 };
+
+/// How the trainer will be started, as far as a rank's memory depends on it.
+void setPlannedRun(mlir::ModuleOp module, const rank_layout &run);
+/// Nothing where nobody said it.
+std::optional<rank_layout> plannedRun(mlir::ModuleOp module);
 
 /// Of a module after plan-memory.
 MemoryTable describeMemory(mlir::ModuleOp module);

@@ -77,7 +77,9 @@ std::string memoryPlanJson(const MemoryTable &plan) {
           json.attribute("lower_bound", arena.lowerBound);
         });
     });
-    json.attribute("bytes", plan.bytes());
+    json.attribute("bytes", plan.arenaBytes());
+    if (plan.inRun)
+      json.attribute("bytes_in_run", plan.bytes());
     json.attributeArray("entries", [&] {
       for (const PlannedEntry &entry : plan.entries)
         writeEntry(json, entry);

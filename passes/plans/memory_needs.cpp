@@ -66,6 +66,8 @@ std::string memoryNeeds(const MemoryTable &plan, bool activationsAlone) {
   for (const PlannedArena &arena : plan.arenas)
     if (arena.bytes > 0)
       arenas.push_back(arena.name + " " + byte_text(arena.bytes));
+  if (plan.inRun && plan.inRun->accumulators > 0)
+    arenas.push_back("sums over micro-batches " + byte_text(plan.inRun->accumulators));
   for (const PlannedTensor &tensor : largestAtOneTime(plan, activationsAlone))
     tensors.push_back("'" + tensor.name + "' (" + byte_text(tensor.bytes) + ", " + tensor.arena +
                       ")");

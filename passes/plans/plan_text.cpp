@@ -107,7 +107,38 @@ void markPeak(PlannedEntry &entry) {
 
 } // namespace
 
-int64_t MemoryTable::bytes() const {
+static constexpr StringLiteral kRunAttribute = "kernel.planned_run";
+
+void setPlannedRun(ModuleOp module, const rank_layout &run) {
+  Builder builder(module.getContext());
+  auto number = [&](StringRef name, int64_t value) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+  };
+  auto flag = [&](StringRef name, bool value) {
+    return builder.getNamedAttr(name, builder.getBoolAttr(value));
+  };
+  module->setAttr(kRunAttribute,
+                  builder.getDictionaryAttr(
+                      {number("ranks", run.replicas), number("micro_batches", run.micro_batches),
+                       flag("shares_state", run.shared == sharing::state),
+                       flag("adds_in_turn", run.accumulated == accumulation::running)}));
+}
+
+std::optional<rank_layout> plannedRun(ModuleOp module) {
+  auto run = module->getAttrOfType<DictionaryAttr>(kRunAttribute);
+  if (!run)
+    return std::nullopt;
+  auto number = [&](StringRef name) { return run.getAs<IntegerAttr>(name).getInt(); };
+  auto flag = [&](StringRef name) { return run.getAs<BoolAttr>(name).getValue(); };
+  rank_layout layout;
+  layout.replicas = layout.ranks_on_host = int(number("ranks"));
+  layout.micro_batches = number("micro_batches");
+  layout.shared = flag("shares_state") ? sharing::state : sharing::none;
+  layout.accumulated = flag("adds_in_turn") ? accumulation::running : accumulation::pairwise;
+  return layout;
+}
+
+int64_t MemoryTable::arenaBytes() const {
   int64_t sum = 0;
   for (const PlannedArena &arena : arenas)
     sum += arena.bytes;
@@ -131,8 +162,15 @@ MemoryTable describeMemory(ModuleOp module) {
   }
   train::TargetAttr target = train::targetOf(module);
   const bool trains = module.lookupSymbol("forward_backward") && module.lookupSymbol("update");
-  if (target && trains && !train::pipelineOf(module)) // stages have a list of their own
-    plan.ofRanks = plannedRanks(describeStages(module, target.getName()));
+  if (target && trains && !train::pipelineOf(module)) { // stages have a list of their own
+    const StageTable table = describeStages(module, target.getName());
+    plan.ofRanks = plannedRanks(table);
+    if (std::optional<rank_layout> run = plannedRun(module)) {
+      if (table.shared != sharing::none || !table.updatesInParts)
+        run->shared = table.shared;
+      plan.inRun = memory_of_ranks(table.needs, *run)[0];
+    }
+  }
   return plan;
 }
 
@@ -166,6 +204,9 @@ std::string memoryPlanText(ModuleOp module) {
   }
   if (!plan.ofRanks.empty())
     printRanks(plan.ofRanks, out);
+  if (plan.inRun)
+    out << "\nbytes of a rank in the run that it is planned for: " << plan.inRun->bytes() << ", "
+        << plan.inRun->accumulators << " of them sums over micro-batches\n";
   for (const PlannedEntry &entry : plan.entries) {
     out << "\n" << entry.name << ": " << entry.steps << " steps";
     if (entry.peak >= 0)

@@ -68,8 +68,10 @@ void check_request(const run &run) {
                                           "  try: the command without mpirun",
                                           run.ranks.size()));
   if (run.prog.output_count == 0)
-    throw failure(exit_usage, "predict: the model has no output besides the loss\n  try: evaluate, "
-                              "which prints the loss");
+    throw failure(exit_usage,
+                  "predict: the program has no output besides the loss\n  try: evaluate, "
+                  "which prints the loss; or a program that trainc made without "
+                  "--no-predictions");
 }
 
 } // namespace

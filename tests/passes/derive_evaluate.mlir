@@ -2,6 +2,7 @@
 //
 // RUN: %section BUFFER %s | %trainc-opt -derive-evaluate | %FileCheck %s --check-prefixes=EVALUATE,BOTH
 // RUN: %section BUFFER %s | %trainc-opt -derive-evaluate=only=true | %FileCheck %s --check-prefixes=EVALUATE,ONLY
+// RUN: %section BUFFER %s | %trainc-opt -derive-evaluate=outputs=false | %FileCheck %s --check-prefix=LOSS
 // RUN: %section FORMS %s | %trainc-opt -derive-evaluate | %FileCheck %s --check-prefixes=FORMS,TRAINING
 // RUN: %section FORMS %s | %trainc-opt -derive-evaluate=only=true | %FileCheck %s --check-prefixes=FORMS,ALONE
 // RUN: %section NONE %s | %trainc-opt -derive-evaluate | %FileCheck %s --check-prefix=NONE
@@ -19,6 +20,8 @@
 // ONLY-NOT: func.func @model
 // EVALUATE: func.func @evaluate(%arg0: tensor<3xf32> {train.role = #train.parameter<"w">}, %arg1: tensor<3xf32> {train.role = #train.buffer<"mean">})
 // EVALUATE-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<3xf32> {train.role = #train.output<"y">})
+// LOSS: func.func @model({{.*}}#train.output<"y">
+// LOSS: func.func @evaluate({{.*}} -> (tensor<f32> {train.role = #train.loss}) {
 // EVALUATE-NOT: nn.tanh
 // EVALUATE: return
 
