@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A language model of Qwen2.5's shapes as an ONNX graph without weights, which trainc-fill gives.
 
-    python3 tests/bench/large_llama.py FILE.onnx [LAYERS HIDDEN INNER HEADS KEY_HEADS VOCABULARY LENGTH]
+    python3 tests/bench/large_llama.py [--zeros] FILE.onnx [LAYERS HIDDEN INNER HEADS KEY_HEADS VOCABULARY LENGTH]
 
-The defaults are the shapes of 1.5 billion parameters, and 256 tokens: 28 1536 8960 12 2 151936 256.
+The defaults are the shapes of 1.5 billion parameters, and 256 tokens: 28 1536 8960 12 2 151936 256. With --zeros all
+weights are zeros in FILE.onnx.data, which has holes in their place: a large file that takes no room.
 """
 import math
 import pathlib
@@ -16,12 +17,26 @@ from onnx_file import FLOAT, INT64, graph, message, model, node, number, tensor,
 BASE = 1e6  # of the rotations
 
 
-def weight(name, *sizes):
-    return b"".join(number(1, size) for size in sizes) + number(2, FLOAT) + message(8, name)
+class Zeros:
+    """Places of weights in a file of their own."""
+
+    def __init__(self, name):
+        self.name, self.bytes = name, 0
+
+    def place(self, sizes):
+        length = 4 * math.prod(sizes)
+        entries = {"location": self.name, "offset": self.bytes, "length": length}
+        self.bytes += length
+        return b"".join(message(13, message(1, key) + message(2, str(entry))) for key, entry in entries.items()) + number(14, 1)
 
 
-def build(layers, hidden, inner, heads, key_heads, vocabulary, length):
+def build(layers, hidden, inner, heads, key_heads, vocabulary, length, zeros=None):
     size = hidden // heads
+
+    def weight(name, *sizes):
+        place = zeros.place(sizes) if zeros else b""
+        return b"".join(number(1, each) for each in sizes) + number(2, FLOAT) + message(8, name) + place
+
     weights, nodes = [weight("embed.weight", vocabulary, hidden)], []
 
     def add(kind, inputs, output, attributes=None):
@@ -67,8 +82,16 @@ def build(layers, hidden, inner, heads, key_heads, vocabulary, length):
 
 
 def main():
-    sizes = [int(word) for word in sys.argv[2:]] or [28, 1536, 8960, 12, 2, 151936, 256]
-    pathlib.Path(sys.argv[1]).write_bytes(build(*sizes))
+    words = sys.argv[1:]
+    has_zeros = words[:1] == ["--zeros"]
+    file, *sizes = words[has_zeros:]
+    data = pathlib.Path(file + ".data")
+    zeros = Zeros(data.name) if has_zeros else None
+    sizes = [int(word) for word in sizes] or [28, 1536, 8960, 12, 2, 151936, 256]
+    pathlib.Path(file).write_bytes(build(*sizes, zeros))
+    if zeros:
+        with open(data, "wb") as stream:
+            stream.truncate(zeros.bytes)
 
 
 main()
