@@ -27,6 +27,7 @@
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/loss.h"
+#include "dialects/train/module_state.h"
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -167,6 +168,9 @@ private:
     setStatePieces(*model.module, statePieces(model));
     setStateConstants(*model.module, model.constants);
     setInfiniteParameters(*model.module, infiniteParameters(model));
+    if (recipe.trains && recipe.target == "cpu" && recipe.precision != "f64" &&
+        options.library.empty())
+      setStoredTypes(*model.module, frozenWeights(model, recipe));
     train::setLosses(*model.module, recipe.losses);
     if (options.shardsGradients())
       shardGradients(*model.module);
@@ -369,23 +373,19 @@ private:
          options.updatesInBackward) &&
         updatesInParts(*model.module).empty())
       return succeeded(refuseUpdateInParts());
-    clock.begin("emit");
+    clock.begin("parameters");
     std::vector<std::string> files = filesRead();
     if (!options.depfile.empty())
       files.push_back(options.depfile);
     if (failed(output.begin(files, report)) || failed(output.makeFolder("source", report)) ||
-        failed(output.makeFolder("plan", report)))
+        failed(output.makeFolder("plan", report)) || !writeParameters())
       return false;
+    clock.begin("emit");
     if (failed(emitSources(*model.module, installation.version, output.entry("source"), report)))
       return report.empty()
                  ? succeeded(report.error(ExitCode::internalError, options.model, "emit failed"))
                  : false;
     if (!copyRuntime(installation) || !copyOperators() || !writePlans(memory))
-      return false;
-    clock.begin("parameters");
-    if (failed(writeInitialParameters(model, output.entry("parameters.safetensors"),
-                                      recipe.precision, report)) ||
-        failed(writeExportTemplate(model, output.entry("export_template.onnx"), report)))
       return false;
     if (!options.library.empty() && failed(emitLibrary(installation)))
       return false;
@@ -394,6 +394,18 @@ private:
     // Before the output: one that a kill leaves behind names too much, not too little.
     return (options.depfile.empty() || writeDepfile(installation)) &&
            succeeded(output.publish(report));
+  }
+
+  bool writeParameters() {
+    FailureOr<std::string> digest =
+        writeInitialParameters(model, frozenWeightsOf(*model.module),
+                               output.entry("parameters.safetensors"), recipe.precision, report);
+    if (failed(digest) ||
+        failed(writeExportTemplate(model, output.entry("export_template.onnx"), report)))
+      return false;
+    if (!digest->empty())
+      train::setFrozenDigest(*model.module, *digest);
+    return true;
   }
 
   /// For a build system: the output depends on the model's files, on those of constants and on this

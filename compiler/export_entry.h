@@ -23,6 +23,12 @@ struct StatePiece {
   int64_t from = 0, to = 0, count = 0; // the first in each, and how many
 };
 
+/// A weight that the trainer maps: the type of its elements, and where in the block of all of them.
+struct FrozenWeight {
+  std::string name, type; // `f32`, `bf16` or `f16`
+  int64_t offset = 0;     // bytes
+};
+
 /// A tensor of the module's state that is compiled into the program.
 struct StateConstant {
   std::string name;

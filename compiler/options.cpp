@@ -298,6 +298,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.constants = constants;
   recipe.trains = !forwardOnly;
   recipe.predicts = !noPredictions;
+  recipe.frozenType = frozenType;
   if (!forwardOnly)
     readLosses(recipe, report);
   recipe.optimizer = optimizer + (stateType == "f32" ? "" : "+" + stateType) +
@@ -623,6 +624,7 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
             "state-type",
             "update-in-backward",
             "no-predictions",
+            "frozen-type",
             "decay",
             "group",
             "buffer",

@@ -47,6 +47,8 @@ makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageO
     add(createCopyParametersPass());
   add(createChunkRowsPass(recipe.rowChunk));
   add(createFormProductsPass());
+  if (recipe.trains)
+    add(createStoreFrozenPass());
   std::unique_ptr<Pass> split;
   if (recipe.trains) {
     add(createPlanRecomputePass(recompute, placementOptions(recipe)));

@@ -33,9 +33,10 @@ struct Recipe {
   std::vector<std::pair<std::string, std::string>> batchNormOf; // regular expressions and modes
   std::string precision = "f32";                                // or bf16, fp16, f64
   std::string exportType = "file"; // of parameters in exports: file, f32, bf16 or fp16
-  std::string keptF32;        // regular expression of nodes and modules whose products stay f32
-  std::string target = "cpu"; // or cuda
-  int64_t rowChunk = 0;       // bytes of what is computed in chunks of rows; 0: nothing is
+  std::string keptF32; // regular expression of nodes and modules whose products stay f32
+  std::string frozenType = "file"; // of frozen weights: file, bf16 or fp16
+  std::string target = "cpu";      // or cuda
+  int64_t rowChunk = 0;            // bytes of what is computed in chunks of rows; 0: nothing is
   std::string kept;      // regular expression of nodes whose values stay in memory; empty: none
   bool epilogues = true; // of matrix products, where the target's library has them
 };

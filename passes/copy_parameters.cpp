@@ -12,6 +12,7 @@
 #include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
+#include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -60,7 +61,8 @@ private:
   void readCopies(func::FuncOp function) {
     for (unsigned i = 0, count = function.getNumArguments(); i < count; ++i)
       if (auto role = train::roleAs<train::ParameterAttr>(function, i))
-        readCopy(function, i, role);
+        if (!train::storedTypeOf(getOperation(), role.getName())) // read as it is stored
+          readCopy(function, i, role);
   }
 
   /// Gives the function the copy of a parameter in place of the casts that round it.

@@ -43,6 +43,7 @@ std::unique_ptr<mlir::Pass> createAttachLossPass();
 std::unique_ptr<mlir::Pass> createSetPrecisionPass(llvm::StringRef to, llvm::StringRef kept = "");
 /// `only`: the model is not trained, @model goes.
 std::unique_ptr<mlir::Pass> createDeriveEvaluatePass(bool only = false, bool outputs = true);
+std::unique_ptr<mlir::Pass> createStoreFrozenPass();
 std::unique_ptr<mlir::Pass> createDifferentiatePass(llvm::StringRef kept = "");
 std::unique_ptr<mlir::Pass> createFormBucketsPass(int64_t multiple = 1);
 std::unique_ptr<mlir::Pass> createAttachOptimizerPass(llvm::StringRef kind);

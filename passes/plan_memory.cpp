@@ -51,11 +51,13 @@ struct Totals {
 /// Places that follow from names alone, the same in all entry functions.
 class FixedPlaces {
 public:
-  explicit FixedPlaces(ModuleOp module) { readLayout(module); }
+  explicit FixedPlaces(ModuleOp module) : module(module) { readLayout(); }
 
   Place parameter(StringRef name, Type type, bool gradient) {
     int64_t width = elementBytes(cast<RankedTensorType>(type).getElementType());
     Arena arena = gradient ? Arena::gradients : Arena::parameters;
+    if (train::storedTypeOf(module, StringAttr::get(module.getContext(), name)))
+      return {Arena::frozen, placeIn(frozen, name, type)};
     elementWidth = width;
     if (auto known = offsets.find(name); known != offsets.end())
       return {arena, known->second * width};
@@ -119,14 +121,15 @@ public:
 
   /// In a slot of the chunk's stash.
   Place kept(int64_t chunk, StringRef name, Type type) {
-    return {Arena::stash, inChunk(stashes[chunk], name, type)};
+    return {Arena::stash, placeIn(stashes[chunk], name, type)};
   }
   /// Behind what all entries have pinned, so asked for when that is known; no two chunks have some
   /// at once.
   Place passed(int64_t chunk, StringRef name, Type type) {
     return {Arena::activations,
-            pinnedBytes(Arena::activations) + inChunk(passedTensors[chunk], name, type)};
+            pinnedBytes(Arena::activations) + placeIn(passedTensors[chunk], name, type)};
   }
+  int64_t frozenBytes() const { return frozen.bytes; }
   int64_t passedBytes(int64_t chunk) { return passedTensors[chunk].bytes; }
   int64_t slotBytes(int64_t chunk) { return stashes[chunk].bytes; }
 
@@ -148,14 +151,14 @@ private:
     llvm::StringMap<int64_t> offsets;
     int64_t bytes = 0;
   };
-  static int64_t inChunk(Named &tensors, StringRef name, Type type) {
+  static int64_t placeIn(Named &tensors, StringRef name, Type type) {
     auto [entry, isNew] = tensors.offsets.try_emplace(name, tensors.bytes);
     if (isNew)
       tensors.bytes += alignedBytes(bytesOf(type));
     return entry->second;
   }
 
-  void readLayout(ModuleOp module) {
+  void readLayout() {
     layout = train::layoutOf(module);
     if (layout)
       for (train::PlacedAttr placed : layout.placed()) {
@@ -174,6 +177,7 @@ private:
     return 0;
   }
 
+  ModuleOp module;
   llvm::StringMap<int64_t> offsets; // elements
   llvm::StringMap<std::pair<train::Run, int64_t>> runs;
   SmallVector<train::StatePlace> ownStates; // where they are not like the parameters
@@ -184,6 +188,7 @@ private:
   int64_t slots = 0, elementWidth = 4, totalsBytes = 0, stateBytes = 0;
   llvm::StringMap<int64_t> loose[arenaCount], named[arenaCount];
   int64_t looseBytes[arenaCount] = {}, namedBytes[arenaCount] = {};
+  Named frozen;
   std::map<int64_t, Named> stashes, passedTensors; // by chunk
 };
 
@@ -548,6 +553,8 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
       totals.bytes[int(Arena::gradients)] = totals.lowerBound[int(Arena::gradients)] = 0;
     Builder builder(module.getContext());
     module->setAttr("kernel.arena_bytes", builder.getDenseI64ArrayAttr(totals.bytes));
+    if (fixed.frozenBytes() > 0)
+      module->setAttr("kernel.frozen_bytes", builder.getI64IntegerAttr(fixed.frozenBytes()));
     module->setAttr("kernel.arena_lower_bound", builder.getDenseI64ArrayAttr(totals.lowerBound));
     for (auto function : module.getOps<func::FuncOp>())
       if (train::ChunkAttr chunk = train::chunkOf(function)) {

@@ -22,8 +22,9 @@ constexpr int64_t touch_stride = 2 << 20; // a huge page: each is touched by one
 } // namespace
 
 const char *name_of(arena_kind kind) {
-  constexpr const char *names[arena_count + 1] = {"parameters",  "gradients", "optimizer state",
-                                                  "activations", "workspace", "stash"};
+  constexpr const char *names[arena_count + 2] = {"parameters",    "gradients", "optimizer state",
+                                                  "activations",   "workspace", "stash",
+                                                  "frozen weights"};
   return names[static_cast<int>(kind)];
 }
 

@@ -67,6 +67,8 @@ public:
   // will take of the host's memory besides, with what is free before allocating anything; throws
   // `failure` (exit_machine).
   void allocate(memory_use use, int64_t micro_batches, int64_t other_bytes = 0);
+  // Where the host has mapped frozen weights, which outlive the device.
+  void set_frozen_weights(char *base);
   // Addresses for the entry functions; the host may not be able to follow them.
   const arenas &places() const;
   // Whether ranks that train reach each other's memory; else they send messages. Of a single rank

@@ -25,11 +25,19 @@ enum class data_type { f32, f64, i64, i32, boolean, i8, i16, u8, u16, u32, bf16,
 // The five memory arenas of a run, each one allocation. Every tensor of the
 // program has a fixed byte offset in one of them; of a pipeline's stage also in the slot of the
 // micro-batch that its functions work on.
-enum class arena_kind { parameters, gradients, optimizer_state, activations, workspace, stash };
-constexpr int arena_count = 5; // without the stash
+enum class arena_kind {
+  parameters,
+  gradients,
+  optimizer_state,
+  activations,
+  workspace,
+  stash,
+  frozen // weights as their file has them: mapped, read-only
+};
+constexpr int arena_count = 5; // that are planned as one: neither the stash nor frozen weights
 
 struct arenas {
-  char *base[arena_count + 1]; // 64-byte aligned; the last one is a slot of the stash
+  char *base[arena_count + 2]; // 64-byte aligned; the stash is a slot of it
   const char *constants;       // data of the model's constants; read-only, 64-byte aligned
   // What `update` changes of parameters, buffers and states, which have one layout: all of it
   // where the program cannot update in parts.
@@ -61,7 +69,7 @@ enum class parameter_role { trained, frozen, buffer };
 // arena (where a buffer has its new value) and, per state slot, in the
 // optimizer-state arena (slot s of it begins at s * optimizer_slot_bytes), which has
 // no buffers, unless the program has `state_places`. A frozen parameter lies after all others in
-// the parameters arena and has neither gradient nor state.
+// the parameters arena, or in the arena of frozen weights, and has neither gradient nor state.
 struct parameter_place {
   tensor_place tensor;
   parameter_role role;
@@ -291,6 +299,10 @@ struct program {
   // gradients' squares in an f64 of the workspace arena.
   bool updates_in_backward = false;
   int64_t update_row = 1, sum_of_squares_offset = -1;
+  // The last of the parameters, which have the arena of frozen weights, of any type, side by side
+  // in it from 64-byte lines on. No checkpoint has them.
+  int64_t frozen_count = 0, frozen_bytes = 0;
+  const char *frozen_digest = ""; // of their values
 };
 
 // Whether the address is in the arena of parameters.

@@ -101,6 +101,36 @@ void trainc::setInfiniteParameters(ModuleOp module, ArrayRef<std::string> names)
   train::setInfiniteParameters(module, attributes);
 }
 
+void trainc::setStoredTypes(ModuleOp module, ArrayRef<FrozenWeight> weights) {
+  Builder builder(module.getContext());
+  SmallVector<NamedAttribute> types;
+  for (const FrozenWeight &weight : weights)
+    types.push_back(builder.getNamedAttr(
+        weight.name, TypeAttr::get(weight.type == "bf16"  ? Type(builder.getBF16Type())
+                                   : weight.type == "f16" ? Type(builder.getF16Type())
+                                                          : Type(builder.getF32Type()))));
+  train::setStoredTypes(module, types);
+}
+
+std::vector<FrozenWeight> trainc::frozenWeightsOf(ModuleOp module) {
+  std::vector<FrozenWeight> weights;
+  std::set<std::string> names;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (unsigned i = 0; !function.isDeclaration() && i < function.getNumArguments(); ++i) {
+      auto place = function.getArgAttrOfType<kernel::PlaceAttr>(i, "kernel.place");
+      if (!place || place.getArena() != kernel::Arena::frozen)
+        continue;
+      const std::string name = train::nameOf(function, i).str();
+      auto type = cast<RankedTensorType>(function.getArgument(i).getType());
+      if (names.insert(name).second)
+        weights.push_back(
+            {name, elementTypeOf(type.getElementType()).name.str(), place.getOffset()});
+    }
+  llvm::sort(weights,
+             [](const FrozenWeight &a, const FrozenWeight &b) { return a.offset < b.offset; });
+  return weights;
+}
+
 static Target targetOf(ModuleOp module) {
   Target target;
   train::TargetAttr attribute = train::targetOf(module);
@@ -125,7 +155,8 @@ uint64_t trainc::fingerprintOf(ModuleOp module) {
       if (!parameter && !isa_and_nonnull<train::BufferAttr>(role))
         continue;
       auto type = cast<RankedTensorType>(function.getArgument(i).getType());
-      precision = elementTypeOf(type).name.str();
+      if (!train::storedTypeOf(module, role.getName()))
+        precision = elementTypeOf(type).name.str();
       StringRef suffix = !parameter ? " buffer" : parameter.isFrozen() ? " frozen" : "";
       parameters += (role.getName().getValue() + suffix).str();
       for (int64_t size : type.getShape())

@@ -65,6 +65,8 @@ private:
     writer.line("char *parameters, *gradients, *optimizer_state, *activations, *workspace;");
     if (!names.constants().empty())
       writer.line("const char *constants;");
+    if (module->hasAttr("kernel.frozen_bytes"))
+      writer.line("const char *frozen;");
     if (!parts.empty())
       writer.line(isCuda ? "range_list updated = {};" : "element_range updated = {};");
     if (train::pipelineOf(module))
@@ -112,7 +114,8 @@ private:
 
   static std::string address(Type element, kernel::Arena arena, const std::string &offset) {
     // A cast, not a function: there are thousands, and each would be compiled as a call.
-    StringRef qualifier = arena == kernel::Arena::constants ? "const " : "";
+    const bool isRead = arena == kernel::Arena::constants || arena == kernel::Arena::frozen;
+    StringRef qualifier = isRead ? "const " : "";
     return ("(" + qualifier + elementType(element) + " *)(m." + kernel::stringifyArena(arena) +
             " + at::" + offset + ")")
         .str();
@@ -146,6 +149,7 @@ private:
       body.line("const bases m = {memory.base[0], memory.base[1], memory.base[2], memory.base[3], "
                 "memory.base[4]" +
                 llvm::Twine(names.constants().empty() ? "" : ", memory.constants") +
+                (module->hasAttr("kernel.frozen_bytes") ? ", memory.base[6]" : "") +
                 (parts.empty() ? ""
                  : isCuda      ? ", memory.updated_ranges"
                                : ", memory.updated") +

@@ -27,7 +27,7 @@ static_assert(int(arena_kind::parameters) == int(kernel::Arena::parameters) &&
               int(arena_kind::optimizer_state) == int(kernel::Arena::optimizer_state) &&
               int(arena_kind::activations) == int(kernel::Arena::activations) &&
               int(arena_kind::workspace) == int(kernel::Arena::workspace) &&
-              arena_count == int(kernel::Arena::workspace) + 1);
+              arena_count == int(kernel::Arena::workspace) + 1 && int(arena_kind::frozen) == 6);
 
 namespace {
 
@@ -109,6 +109,7 @@ private:
   std::string buckets = "{}"; // of @forward_backward
   std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
       parameterType = "data_type::f32";
+  std::vector<std::string> frozen; // of parameters, which have them last
   std::vector<std::string> inputNames, parameters, inputs, outputs, checkedIndexes, hyperparameters,
       exports, moduleTensors, statePieces, stateConstants, states, statePlaces;
   struct Part {
@@ -136,6 +137,10 @@ void TablePrinter::collectArguments(func::FuncOp function) {
     Type type = function.getArgument(i).getType();
     std::string tensor = placeText(name, type, placeOf(function.getArgAttrDict(i), name));
     if (auto parameter = dyn_cast_or_null<train::ParameterAttr>(role)) {
+      if (train::storedTypeOf(module, parameter.getName())) {
+        frozen.push_back("{" + tensor + ", parameter_role::frozen, false}");
+        continue;
+      }
       parameterType = dataType(type);
       addParameter(tensor, parameter.isFrozen() ? "frozen" : "trained",
                    parameter.getRun() == train::Run::decayed,
@@ -394,6 +399,12 @@ void TablePrinter::printProgram() {
     field("update_row", llvm::Twine(optimizer ? optimizer->row : 1));
     field("sum_of_squares_offset", llvm::Twine(scalar("sum_of_squares", true)));
   }
+  if (auto bytes = module->getAttrOfType<IntegerAttr>("kernel.frozen_bytes")) {
+    field("frozen_count", llvm::Twine(frozen.size()));
+    field("frozen_bytes", llvm::Twine(bytes.getInt()));
+    if (StringRef digest = train::frozenDigestOf(module); !digest.empty())
+      field("frozen_digest", stringLiteral(digest));
+  }
   writer.line("};");
 }
 
@@ -403,6 +414,7 @@ FailureOr<std::string> TablePrinter::print() {
   if (!evaluation)
     return emitError(module.getLoc(), "emit: expects @evaluate");
   collectArguments(training ? training : evaluation);
+  llvm::append_range(parameters, frozen);
   collectOutputs(evaluation);
   for (auto function : module.getOps<func::FuncOp>())
     if (function == training || train::chunkOf(function))

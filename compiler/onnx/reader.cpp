@@ -299,6 +299,22 @@ static std::string narrowTypeInExport(const Model &model, const Parameter &param
   return type == onnx::TensorProto::FLOAT16 ? "f16" : type ? "bf16" : "";
 }
 
+std::vector<FrozenWeight> frozenWeights(const Model &model, const Recipe &recipe) {
+  std::vector<FrozenWeight> weights;
+  for (const Parameter &parameter : model.parameters) {
+    if (!parameter.frozen || parameter.isDouble)
+      continue;
+    // Rounding a vector would save nothing.
+    const bool isRounded = recipe.frozenType != "file" && parameter.shape.size() > 1;
+    const int32_t half = halfTypeNamed(isRounded ? StringRef(recipe.frozenType)
+                                                 : model.file->formInFile(parameter.name));
+    weights.push_back({parameter.name, half == onnx::TensorProto::FLOAT16 ? "f16"
+                                       : half                             ? "bf16"
+                                                                          : "f32"});
+  }
+  return weights;
+}
+
 std::vector<ExportEntry> exportInitializers(const Model &model) {
   std::vector<ExportEntry> result;
   auto add = [&](const std::string &name, const Parameter &parameter, bool transposed) {

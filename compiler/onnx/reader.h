@@ -101,9 +101,16 @@ std::vector<StatePiece> statePieces(const Model &model);
 /// Those that are trained and hold -infinity, as masks do.
 std::vector<std::string> infiniteParameters(const Model &model);
 
-/// Writes all parameters as safetensors, in `precision` ("f32" or "f64"), straight from the maps.
-mlir::LogicalResult writeInitialParameters(const Model &model, llvm::StringRef path,
-                                           llvm::StringRef precision, Report &report);
+/// The frozen parameters, in the type of the recipe or in the one that the file has for each.
+std::vector<FrozenWeight> frozenWeights(const Model &model, const Recipe &recipe);
+
+/// Writes all parameters as safetensors straight from the maps: frozen weights as one block that
+/// begins the data, the others in `precision` ("f32" or "f64"). Returns a digest of the frozen
+/// values; empty: there are none.
+mlir::FailureOr<std::string> writeInitialParameters(const Model &model,
+                                                    llvm::ArrayRef<FrozenWeight> frozen,
+                                                    llvm::StringRef path, llvm::StringRef precision,
+                                                    Report &report);
 
 /// Writes the values of these parameters one after the other as f32, without names.
 mlir::LogicalResult writeValues(const Model &model, llvm::ArrayRef<std::string> names,

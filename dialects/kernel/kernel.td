@@ -63,7 +63,9 @@ def Kernel_Arena : I32EnumAttr<"Arena", "memory arena", [
     // Data of nn.constant operations, read-only, part of the emitted source.
     I32EnumAttrCase<"constants", 5>,
     // What a micro-batch keeps on a stage of a pipeline: offsets within one of equal slots.
-    I32EnumAttrCase<"stash", 6>]> {
+    I32EnumAttrCase<"stash", 6>,
+    // Frozen weights as their file has them, read-only, mapped by the trainer.
+    I32EnumAttrCase<"frozen", 7>]> {
   let cppNamespace = "::trainc::kernel";
   let genSpecializedAttr = 0;
 }

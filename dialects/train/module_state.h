@@ -15,6 +15,15 @@ void setStatePieces(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> rows)
 mlir::ArrayAttr stateConstantsOf(mlir::ModuleOp module);
 void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> rows);
 
+/// The type of a frozen parameter's elements in the file that the trainer maps. Null: the parameter
+/// lies among the others.
+mlir::Type storedTypeOf(mlir::ModuleOp module, mlir::StringAttr parameter);
+void setStoredTypes(mlir::ModuleOp module, llvm::ArrayRef<mlir::NamedAttribute> types);
+
+/// Of the values of those. Empty: nobody has read them.
+llvm::StringRef frozenDigestOf(mlir::ModuleOp module);
+void setFrozenDigest(mlir::ModuleOp module, llvm::StringRef digest);
+
 /// Names of the parameters that hold -infinity in the model's file, as masks do.
 mlir::ArrayAttr infiniteParametersOf(mlir::ModuleOp module);
 void setInfiniteParameters(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> names);

@@ -39,6 +39,8 @@ static constexpr llvm::StringLiteral kModuleTensors = "train.module_tensors";
 static constexpr llvm::StringLiteral kStatePieces = "train.state_pieces";
 static constexpr llvm::StringLiteral kStateConstants = "train.state_constants";
 static constexpr llvm::StringLiteral kInfiniteParameters = "train.infinite_parameters";
+static constexpr llvm::StringLiteral kFrozenStorage = "train.frozen_storage",
+                                     kFrozenDigest = "train.frozen_digest";
 static constexpr llvm::StringLiteral kStateLayout = "train.state_layout";
 
 void TrainDialect::initialize() {
@@ -270,6 +272,10 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     return expect(list && llvm::all_of(list, llvm::IsaPred<ExportAttr>), "a list of #train.export");
   if (isa<ModuleOp>(op) && (name == kStatePieces || name == kStateConstants))
     return expect(list && llvm::all_of(list, llvm::IsaPred<ArrayAttr>), "a list of lists");
+  if (isa<ModuleOp>(op) && name == kFrozenStorage)
+    return expect(isa<DictionaryAttr>(value), "types by the names of parameters");
+  if (isa<ModuleOp>(op) && name == kFrozenDigest)
+    return expect(isa<StringAttr>(value), "a string");
   if (isa<ModuleOp>(op) && name == kStateLayout)
     return expect(list && statePlacesOf(cast<ModuleOp>(op)).size() == list.size(),
                   "a list of states, each two names, a type and numbers");
@@ -439,6 +445,21 @@ void setStatePieces(ModuleOp module, ArrayRef<Attribute> rows) {
 }
 void setStateConstants(ModuleOp module, ArrayRef<Attribute> rows) {
   setRows(module, kStateConstants, rows);
+}
+
+Type storedTypeOf(ModuleOp module, StringAttr parameter) {
+  auto types = module->getAttrOfType<DictionaryAttr>(kFrozenStorage);
+  auto type = types ? types.getAs<TypeAttr>(parameter) : TypeAttr();
+  return type ? type.getValue() : Type();
+}
+void setStoredTypes(ModuleOp module, ArrayRef<NamedAttribute> types) {
+  if (!types.empty())
+    module->setAttr(kFrozenStorage, DictionaryAttr::get(module.getContext(), types));
+}
+
+StringRef frozenDigestOf(ModuleOp module) { return textOf(module, kFrozenDigest); }
+void setFrozenDigest(ModuleOp module, StringRef digest) {
+  module->setAttr(kFrozenDigest, StringAttr::get(module.getContext(), digest));
 }
 
 ArrayAttr infiniteParametersOf(ModuleOp module) {

@@ -152,6 +152,9 @@ MemoryTable describeMemory(ModuleOp module) {
   for (int arena = 0; bytes && bound && arena < int(bytes.size()); ++arena)
     plan.arenas.push_back(
         {kernel::stringifyArena(kernel::Arena(arena)).str(), bytes[arena], bound[arena]});
+  if (auto frozen = module->getAttrOfType<IntegerAttr>("kernel.frozen_bytes"))
+    plan.arenas.push_back(
+        {kernel::stringifyArena(kernel::Arena::frozen).str(), frozen.getInt(), frozen.getInt()});
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isDeclaration())
       continue;

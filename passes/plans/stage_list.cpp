@@ -161,6 +161,8 @@ static void addNeeds(StageTable &table, ModuleOp module) {
   table.needs.state = bytesOfArena(kernel::Arena::optimizer_state);
   table.needs.workspace = bytesOfArena(kernel::Arena::workspace);
   table.needs.constants = bytesOfArena(kernel::Arena::constants);
+  if (auto frozen = module->getAttrOfType<IntegerAttr>("kernel.frozen_bytes"))
+    table.needs.frozen = frozen.getInt();
   table.needs.every_rank_has_all = table.target == "cuda";
   table.updatesInParts = !updatesInParts(module).empty();
   table.needs.state_in_parts = table.target == "cuda" && table.updatesInParts;

@@ -43,7 +43,7 @@ struct sample_order {
 // What a program makes of its parameters: its members of these names. Empty: of a run that did not
 // say.
 struct computed_from_parameters {
-  std::string graph_digest, objective;
+  std::string graph_digest, objective, frozen_digest;
 };
 
 // Empty where both have the same graph, or nobody can say.
@@ -84,6 +84,11 @@ struct checkpoint_info {
 // slot of a trained one as `optimizer/<slot>/<name>`.
 constexpr const char *state_prefix = "optimizer/";
 std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas);
+// Those that checkpoints have: without frozen weights that are mapped.
+inline int64_t kept_parameters(const program &program) {
+  return program.parameter_count - program.frozen_count;
+}
+std::vector<tensor_view> kept_parameter_tensors(const program &program, const arenas &arenas);
 // The places of parameters, and of trained ones the names of their moving averages.
 std::vector<tensor_view> averaged_tensors(const program &program, const arenas &arenas);
 bool keeps_average(const program &program);

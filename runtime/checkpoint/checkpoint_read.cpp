@@ -166,7 +166,8 @@ checkpoint_info read_manifest(const std::string &folder) {
     info.model = manifest.at("model").get<std::string>();
     info.precision = manifest.value("precision", "");
     info.fingerprint = std::stoull(manifest.at("fingerprint").get<std::string>(), nullptr, 16);
-    info.computed = {manifest.value("graph", ""), manifest.value("objective", "")};
+    info.computed = {manifest.value("graph", ""), manifest.value("objective", ""),
+                     manifest.value("frozen", "")};
     for (const json &entry : manifest.at("files")) {
       checkpoint_info::file file;
       file.name = entry.at("name").get<std::string>();
@@ -247,6 +248,8 @@ std::vector<std::string> changes_of_computation(const computed_from_parameters &
     changes.push_back("the loss " + is + ", was " + was);
   if (std::string graph = change_of_graph(before, now); !graph.empty())
     changes.push_back(graph);
+  if (before.frozen_digest != now.frozen_digest && !before.frozen_digest.empty())
+    changes.push_back("the frozen weights, which have other values");
   return changes;
 }
 

@@ -18,9 +18,14 @@ std::vector<tensor_view> parameter_tensors(const program &program, const arenas 
   std::vector<tensor_view> result;
   for (int64_t i = 0; i < program.parameter_count; ++i) {
     const tensor_place &tensor = program.parameters[i].tensor;
-    char *base = arenas[arena_kind::parameters];
-    result.push_back(view_of(tensor, tensor.name, base + tensor.offset));
+    result.push_back(view_of(tensor, tensor.name, arenas[tensor.arena] + tensor.offset));
   }
+  return result;
+}
+
+std::vector<tensor_view> kept_parameter_tensors(const program &program, const arenas &arenas) {
+  std::vector<tensor_view> result = parameter_tensors(program, arenas);
+  result.resize(static_cast<size_t>(kept_parameters(program)));
   return result;
 }
 
@@ -34,7 +39,7 @@ bool keeps_average(const program &program) {
 }
 
 std::vector<tensor_view> averaged_tensors(const program &program, const arenas &arenas) {
-  std::vector<tensor_view> result = parameter_tensors(program, arenas);
+  std::vector<tensor_view> result = kept_parameter_tensors(program, arenas);
   for (size_t i = 0; i < result.size(); ++i)
     if (program.parameters[i].role == parameter_role::trained)
       result[i].name = name_of_state(average_state, result[i].name);
@@ -42,7 +47,7 @@ std::vector<tensor_view> averaged_tensors(const program &program, const arenas &
 }
 
 std::vector<tensor_view> state_tensors(const program &program, const arenas &arenas) {
-  std::vector<tensor_view> result = parameter_tensors(program, arenas);
+  std::vector<tensor_view> result = kept_parameter_tensors(program, arenas);
   if (program.state_places) {
     for (int64_t i = 0; i < program.state_place_count; ++i) {
       const tensor_place &place = program.state_places[i];
@@ -79,7 +84,7 @@ std::vector<tensor_view> state_tensors(const program &program) {
 // all after it, but for -infinity where the model has it.
 bool is_sound(const program &program, size_t number, data_type type, const char *data,
               int64_t bytes) {
-  if (number >= static_cast<size_t>(program.parameter_count))
+  if (number >= static_cast<size_t>(kept_parameters(program)))
     return !holds(number_class::nan, type, data, bytes);
   const parameter_place &parameter = program.parameters[number];
   const number_class refused =

@@ -149,6 +149,8 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
                               nlohmann::json(program.model_name).dump().c_str(), program.precision);
   computed_json_ = format_text("\"graph\": \"%s\",\n  \"objective\": %s", program.graph_digest,
                                nlohmann::json(program.objective).dump().c_str());
+  if (*program.frozen_digest)
+    computed_json_ += format_text(",\n  \"frozen\": \"%s\"", program.frozen_digest);
   size_t evaluated_bytes = 0;
   for (const char *result : names_of_results(program)) {
     evaluated_members_.push_back(held_out_member(result));

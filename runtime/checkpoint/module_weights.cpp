@@ -383,6 +383,26 @@ void warn_of_conversions(const reading &into, const weights &file, data_type typ
 
 } // namespace
 
+namespace {
+
+// A frozen weight keeps the program's values: whether the file has these.
+bool has_values_of(const tensor_view &frozen, const char *floats) {
+  const int64_t count = frozen.bytes / bytes_of(frozen.type);
+  for (int64_t i = 0; i < count; ++i) {
+    float value;
+    memcpy(&value, floats + i * static_cast<int64_t>(sizeof value), sizeof value);
+    const double own = number_at(frozen.type, frozen.data + i * bytes_of(frozen.type));
+    const float rounded = frozen.type == data_type::bf16  ? static_cast<float>(bfloat16(value))
+                          : frozen.type == data_type::f16 ? static_cast<float>(float16(value))
+                                                          : value;
+    if (!(own == static_cast<double>(rounded)) && !(std::isnan(own) && std::isnan(rounded)))
+      return false;
+  }
+  return true;
+}
+
+} // namespace
+
 void read_weights(const program &program, const arenas &arenas, arena_access &access,
                   const std::string &path, const warning &warn,
                   const std::vector<name_change> &changes) {
@@ -394,14 +414,8 @@ void read_weights(const program &program, const arenas &arenas, arena_access &ac
   std::set<std::string> known; // a state has tied weights under each of their names
   std::string missing, of_module, of_copies, unsound;
   size_t taken = 0;
-  for (const tensor_view &tensor : parameters) {
-    const auto found = sources.find(tensor.name);
-    if (found == sources.end()) {
-      add_to(missing, "'" + tensor.name + "'");
-      continue;
-    }
-    ++taken;
-    const auto &[tensors, pieces] = found->second;
+  auto take = [&](const reading &into, const tensor_view &tensor) {
+    const auto &[tensors, pieces] = sources.at(tensor.name);
     check_equal(file, tensor, tensors);
     for (const tensor_source &one : tensors)
       known.insert(one.name);
@@ -413,19 +427,49 @@ void read_weights(const program &program, const arenas &arenas, arena_access &ac
           add_to(of_module, (names.size() == 1 ? "'" + tensor.name + "' from '" : "'") +
                                 piece->tensor_name + "'");
       known.insert(names.begin(), names.end());
-      continue;
+      return;
     }
     const tensor_source &from = tensors[0];
-    if (from.origin == name_origin::own) {
-      file.read(tensor, into.target);
-      continue;
-    }
+    if (from.origin == name_origin::own)
+      return file.read(tensor, into.target);
     put_values(into, tensor, values_of(file, tensor, from));
     add_to(from.origin == name_origin::module ? of_module : of_copies,
            "'" + tensor.name + "' from '" + from.name + "'" +
                (from.is_transposed ? ", transposed" : ""));
+  };
+  const auto kept = static_cast<size_t>(kept_parameters(program));
+  std::string changed; // frozen weights
+  host_access memory;
+  for (size_t number = 0; number < parameters.size(); ++number) {
+    const tensor_view &tensor = parameters[number];
+    if (!sources.count(tensor.name)) {
+      if (number < kept) // a frozen weight has the values that it is to have
+        add_to(missing, "'" + tensor.name + "'");
+      continue;
+    }
+    ++taken;
+    if (number < kept) {
+      take(into, tensor);
+      continue;
+    }
+    tensor_view floats = tensor;
+    floats.type = data_type::f32;
+    floats.bytes = tensor.bytes / bytes_of(tensor.type) * bytes_of(floats.type);
+    std::vector<char> values(static_cast<size_t>(floats.bytes));
+    floats.data = values.data();
+    take({program, memory, warn}, floats);
+    if (!has_values_of(tensor, values.data()))
+      add_to(changed, "'" + tensor.name + "'");
   }
-  for (size_t number = 0; number < parameters.size(); ++number)
+  if (!changed.empty())
+    throw failure(exit_checkpoint,
+                  path +
+                      ": has other values than the program in frozen weights, which keep those "
+                      "of the model's file: " +
+                      changed +
+                      "\n  try: trainc of a model that has these values, as export writes it; or a "
+                      "file without these weights");
+  for (size_t number = 0; number < kept; ++number)
     if (sources.count(parameters[number].name) && !is_sound(into, number, parameters[number]))
       add_to(unsound, "'" + parameters[number].name + "'");
   if (!unsound.empty())

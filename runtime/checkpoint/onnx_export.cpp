@@ -166,6 +166,8 @@ private:
       write_rounded<float16>(out, elements, count);
     else if (type == data_type::bf16)
       write_rounded<bfloat16>(out, elements, count);
+    else if (type != tensor->type)
+      write_rounded<float>(out, elements, count);
     else
       out.write(elements, count * bytes_of(type));
   }
@@ -205,7 +207,10 @@ const tensor_place &parameter_of(const program &program, const export_initialize
 }
 
 data_type type_in_file(const tensor_place &tensor, const export_initializer &entry) {
-  return entry.rounded_to == data_type::f32 ? tensor.type : entry.rounded_to;
+  const bool is_narrow = tensor.type == data_type::bf16 || tensor.type == data_type::f16;
+  return entry.rounded_to != data_type::f32 ? entry.rounded_to
+         : is_narrow                        ? data_type::f32 // by --frozen-type
+                                            : tensor.type;
 }
 
 std::vector<initializer> initializers_of(const program &program, const arenas &arenas) {
@@ -215,7 +220,7 @@ std::vector<initializer> initializers_of(const program &program, const arenas &a
     const export_initializer &entry = program.exports[i];
     const tensor_place &tensor = parameter_of(program, entry);
     result.push_back({&tensor, entry.onnx_name, entry.transposed, type_in_file(tensor, entry),
-                      arenas[arena_kind::parameters] + tensor.offset, offset});
+                      arenas[tensor.arena] + tensor.offset, offset});
     int64_t end = offset + result.back().bytes();
     offset = (end + external_alignment - 1) / external_alignment * external_alignment;
   }
@@ -236,7 +241,8 @@ std::vector<std::string> files_of_export(const program &program, const std::stri
                                          bool external_data) {
   int64_t weights = 0;
   for (int64_t i = 0; i < program.export_count; ++i)
-    weights += byte_count(parameter_of(program, program.exports[i])); // no less than in the file
+    weights += element_count(parameter_of(program, program.exports[i])) *
+               bytes_of(program.parameter_type); // no less than in the file
   if (external_data || weights > largest_inline_weights)
     return {path, path + ".data"};
   return {path};

@@ -43,7 +43,7 @@ struct optimizer_memory {
 optimizer_memory load_optimizer(const program &program, const checkpoint_info &info) {
   optimizer_memory memory;
   memory.states = state_tensors(program);
-  memory.states.erase(memory.states.begin(), memory.states.begin() + program.parameter_count);
+  memory.states.erase(memory.states.begin(), memory.states.begin() + kept_parameters(program));
   int64_t bytes = 0;
   for (const tensor_view &state : memory.states)
     bytes += state.bytes;

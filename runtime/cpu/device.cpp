@@ -250,6 +250,10 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
   });
 }
 
+void device::set_frozen_weights(char *base) {
+  own_->memory.places.base[static_cast<int>(arena_kind::frozen)] = base;
+}
+
 const arenas &device::places() const { return own_->memory.places; }
 
 int64_t device::accumulator_bytes() const { return own_->planned.accumulators; }

@@ -199,6 +199,9 @@ std::string device::description() const {
                      byte_text(own_->gpu->memory.planned_bytes()).c_str());
 }
 
+// A program for GPUs has frozen weights among its parameters.
+void device::set_frozen_weights(char *) {}
+
 const arenas &device::places() const { return own_->places; }
 
 bool device::shares_memory() const { return true; } // NCCL finds the way, between hosts too

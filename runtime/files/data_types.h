@@ -74,16 +74,18 @@ constexpr bool is_integer(data_type type) {
          type != data_type::f16 && type != data_type::boolean;
 }
 
-// An f32 or f64 in memory.
-inline double number_at(data_type type, const char *place) {
-  if (type == data_type::f64) {
-    double value;
-    memcpy(&value, place, sizeof value);
-    return value;
-  }
-  float value;
+template <typename Number> double number_as(const char *place) {
+  Number value;
   memcpy(&value, place, sizeof value);
   return static_cast<double>(value);
+}
+
+// A float of any type in memory.
+inline double number_at(data_type type, const char *place) {
+  return type == data_type::f64    ? number_as<double>(place)
+         : type == data_type::bf16 ? number_as<bfloat16>(place)
+         : type == data_type::f16  ? number_as<float16>(place)
+                                   : number_as<float>(place);
 }
 
 inline int64_t element_count(const tensor_place &tensor) {

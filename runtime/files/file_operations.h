@@ -74,6 +74,7 @@ public:
   void read(int64_t offset, void *target, int64_t size) const;
   int64_t size() const { return size_; }
   const std::string &path() const { return path_; }
+  int descriptor() const { return file_; }
 
 private:
   std::string path_;

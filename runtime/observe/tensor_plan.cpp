@@ -14,9 +14,9 @@ namespace {
 using nlohmann::json;
 
 arena_kind arena_of(const std::string &name) {
-  constexpr const char *names[] = {"parameters",  "gradients", "optimizer_state",
-                                   "activations", "workspace", "stash"};
-  for (int kind = 0; kind <= arena_count; ++kind)
+  constexpr const char *names[] = {"parameters", "gradients", "optimizer_state", "activations",
+                                   "workspace",  "stash",     "frozen"};
+  for (size_t kind = 0; kind < std::size(names); ++kind)
     if (name == names[kind])
       return static_cast<arena_kind>(kind);
   throw std::out_of_range(name);

@@ -122,9 +122,9 @@ private:
 // In a file that somebody has written a name that says nothing is a mistake.
 void check_names(const std::string &path, const ordered_json &parsed, problem_list &problems) {
   const std::set<std::string> known = {
-      "model",       "precision",     "optimizer",       "fingerprint", "graph",
-      "objective",   "compiler",      "ranks",           "data_order",  "options",
-      origin_member, training_member, validation_member, start_member};
+      "model",     "precision",   "optimizer",     "fingerprint",     "graph",
+      "objective", "frozen",      "compiler",      "ranks",           "data_order",
+      "options",   origin_member, training_member, validation_member, start_member};
   for (auto &[name, value] : parsed.items())
     if (!known.count(name))
       problems.add(path + ": unknown member '" + name + "'\n  try: options");
@@ -295,7 +295,7 @@ run_configuration read_configuration(const std::string &path) {
   result.optimizer = read.text("optimizer");
   read.text("fingerprint");
   read.text("compiler");
-  result.computed = {read.text("graph"), read.text("objective")};
+  result.computed = {read.text("graph"), read.text("objective"), read.text("frozen")};
   result.ranks = read.whole("ranks", 1, most_ranks, 0);
   result.data_order = read.whole("data_order", 0, INT64_MAX, 0);
   result.origin = read_origin(path, parsed, problems);
@@ -354,6 +354,8 @@ std::string configuration_text(const program &program, const option_table &table
                          {"compiler", program.compiler_version},
                          {"ranks", facts.layout.ranks},
                          {"data_order", facts.data_order}};
+  if (*program.frozen_digest)
+    object["frozen"] = program.frozen_digest;
   if (!facts.origin.checkpoint.empty())
     object[origin_member][origin_checkpoint] = facts.origin.checkpoint;
   if (!facts.origin.parameters.empty())

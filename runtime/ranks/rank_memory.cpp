@@ -41,6 +41,7 @@ std::vector<rank_memory> memory_of_ranks(const memory_needs &needs, const rank_l
     const int64_t own = stages == 1 ? needs.gradients : stage.gradients;
     rank_memory rank;
     rank.parameters = share_of(needs.parameters, shares);
+    rank.frozen = share_of(needs.frozen, layout.ranks_on_host);
     rank.buffers = share_of(needs.buffers, shares);
     rank.state = needs.state_in_parts ? own_state(stage) : share_of(needs.state, shares);
     // The step's total is one for all ranks, in the first one's arena, or each rank's own.

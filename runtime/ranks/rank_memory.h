@@ -25,6 +25,7 @@ struct stage_needs {
 // What the program was planned to need. Bytes of arenas, which are of all stages.
 struct memory_needs {
   int64_t parameters = 0, gradients = 0, state = 0, workspace = 0, constants = 0;
+  int64_t frozen = 0;              // weights that are mapped: a host has them once
   int64_t buffers = 0;             // of the parameters: running statistics and the like
   bool every_rank_has_all = false; // parameters and gradients, of all stages (CUDA)
   bool state_in_parts = false;     // where every rank has these: of state what it updates
@@ -44,12 +45,13 @@ struct rank_layout {
 // Where ranks of a host share what none of them has whole, a rank's even part of it.
 struct rank_memory {
   int64_t parameters = 0, buffers = 0; // the latter are a part of the former
+  int64_t frozen = 0;                  // an even part of the host's
   int64_t gradients = 0;    // of one micro-batch, and of a step in stages a part of the total
   int64_t accumulators = 0; // sums that wait for other micro-batches; of sharded gradients all
   int64_t state = 0, activations = 0, stash = 0, messages = 0, workspace = 0, constants = 0;
 
   int64_t bytes() const {
-    return parameters + gradients + accumulators + state + activations + stash + messages +
+    return parameters + frozen + gradients + accumulators + state + activations + stash + messages +
            workspace + constants;
   }
 };

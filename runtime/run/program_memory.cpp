@@ -44,6 +44,7 @@ memory_needs memory_needs_of(const program &program, bool shares_memory) {
   for (int64_t i = 0; i < program.parameter_count; ++i)
     if (const parameter_place &place = program.parameters[i]; place.role == parameter_role::buffer)
       needs.buffers += byte_count(place.tensor);
+  needs.frozen = program.frozen_bytes;
   needs.gradients = arena(arena_kind::gradients);
   needs.state = arena(arena_kind::optimizer_state);
   needs.workspace = arena(arena_kind::workspace);

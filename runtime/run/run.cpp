@@ -96,7 +96,17 @@ void run::check_layout() const {
   });
 }
 
+void run::map_frozen_weights() {
+  ranks.together([&] {
+    if (prog.frozen_count == 0)
+      return;
+    frozen_.emplace(prog, own_file(folder, own_parameters));
+    target.set_frozen_weights(frozen_->base());
+  });
+}
+
 void run::load_initial_parameters() {
+  map_frozen_weights();
   ranks.together([&] {
     std::string path = own_file(folder, own_parameters);
     if (access(path.c_str(), F_OK) != 0)
@@ -105,7 +115,7 @@ void run::load_initial_parameters() {
                            "trainer with its whole folder, or compile it again");
     input_file file(path, exit_checkpoint);
     safetensors_index index = read_safetensors_index(file, exit_checkpoint);
-    for (const tensor_view &tensor : parameter_tensors(prog, places()))
+    for (const tensor_view &tensor : kept_parameter_tensors(prog, places()))
       read_tensor(file, index, tensor, target, exit_checkpoint);
   });
 }
@@ -127,6 +137,7 @@ std::string run::load_chosen_parameters() {
     load_initial_parameters();
     return "initial parameters";
   }
+  map_frozen_weights();
   std::string path;
   ranks.together([&] {
     if (!is_first())
@@ -150,9 +161,9 @@ std::string run::load_chosen_parameters() {
       warn(path + ": is of a run that computes something else: now " + change);
     // Before the first update the average is that of nothing.
     const bool averages = options.average && info.step > info.skipped_steps;
-    load_tensors(info,
-                 averages ? averaged_tensors(prog, places()) : parameter_tensors(prog, places()),
-                 target);
+    load_tensors(
+        info, averages ? averaged_tensors(prog, places()) : kept_parameter_tensors(prog, places()),
+        target);
   });
   return path;
 }
@@ -300,7 +311,12 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
                           static_cast<double>(bytes) / static_cast<double>(bound));
     rows.emplace_back(kind ? "" : "arenas", text);
   }
-  rows.emplace_back("", format_text("%-16s %12s bytes", "together", grouped(total).c_str()));
+  if (program.frozen_bytes > 0)
+    rows.emplace_back("", format_text("%-16s %12s bytes  mapped, once a host",
+                                      name_of(arena_kind::frozen),
+                                      grouped(program.frozen_bytes).c_str()));
+  rows.emplace_back("", format_text("%-16s %12s bytes", "together",
+                                    grouped(total + program.frozen_bytes).c_str()));
   for (int i = 0; program.stages && i < program.stages->chunk_count; ++i) {
     const chunk_program &own = program.stages->chunks[i];
     const bool is_stage = program.stages->chunk_count == program.stages->stages;
@@ -359,6 +375,7 @@ static std::string describe_accumulators(const run &run, int64_t micro_batches, 
 static std::string describe_memory(const rank_memory &memory) {
   std::string text;
   for (auto [name, bytes] : {std::pair("parameters", memory.parameters),
+                             {"frozen", memory.frozen},
                              {"gradients", memory.gradients},
                              {"accumulators", memory.accumulators},
                              {"optimizer_state", memory.state},

@@ -11,6 +11,7 @@
 #include "runtime/ranks/communicator.h"
 #include "runtime/ranks/rank_memory.h"
 #include "runtime/ranks/watchdog.h"
+#include "runtime/run/frozen_weights.h"
 
 #include <functional>
 #include <optional>
@@ -39,6 +40,8 @@ struct run {
   void check_layout() const;
   // Collective.
   void load_initial_parameters();
+  // Collective. Of a program with frozen weights: makes their arena. Before parameters are loaded.
+  void map_frozen_weights();
   // As --checkpoint says; returns what it was, for the user.
   std::string load_chosen_parameters();
   loader open_data(bool shuffle, uint64_t seed, bool partial_batches = false);
@@ -71,6 +74,7 @@ private:
   data_request data_options() const;
   loader open(const data_request &request);
 
+  std::optional<frozen_weights> frozen_;
   std::function<void(const std::string &)> hear_;
   mutable std::vector<std::string> unheard_;
 };
