@@ -167,6 +167,7 @@ private:
     setModuleTensors(*model.module, moduleTensors(model));
     setStatePieces(*model.module, statePieces(model));
     setStateConstants(*model.module, model.constants);
+    setAdapters(*model.module, model.adapters);
     setInfiniteParameters(*model.module, infiniteParameters(model));
     if (recipe.trains && recipe.target == "cpu" && recipe.precision != "f64" &&
         options.library.empty())

@@ -36,4 +36,14 @@ struct StateConstant {
   uint32_t checksum = 0; // crc32c
 };
 
+/// A low-rank adapter beside a weight, by the names of its parameters.
+struct AdapterEntry {
+  std::string module; // path of the layer in PyTorch's module, where the file says so
+  std::string weight, a, b;
+  double alpha = 0, dropout = 0;
+  // Whether the weight is [in, out], as GPT-2's Conv1D has it, and not [out, in]: in the program,
+  // and in the module.
+  bool isInByOut = false, isModulesInByOut = false;
+};
+
 } // namespace trainc

@@ -16,6 +16,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cmath>
 #include <set>
 
 using namespace llvm;
@@ -306,6 +307,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.decay = decay;
   recipe.freeze = freeze;
   recipe.trainOnly = trainOnly;
+  readAdapters(recipe, report);
   recipe.batchNorm = batchNorm;
   recipe.choosesBatchNorm = is_contained(given, "batch-norm");
   recipe.precision = precision;
@@ -411,6 +413,47 @@ void Options::readLosses(Recipe &recipe, Report &report) const {
   }
   if (losses.empty())
     recipe.losses.push_back(train::kDefaultLoss.str());
+}
+
+/// PATTERN[,rank=R][,alpha=A]; a pattern may have commas and equals signs of its own.
+static AdapterChoice parseAdapters(StringRef text, StringRef &rank, StringRef &alpha) {
+  for (;;) {
+    auto [front, setting] = text.rsplit(',');
+    auto [name, value] = setting.split('=');
+    if (name != "rank" && name != "alpha")
+      return {text.str()};
+    (name == "rank" ? rank : alpha) = value;
+    text = front;
+  }
+}
+
+void Options::readAdapters(Recipe &recipe, Report &report) const {
+  auto complain = [&](StringRef option, const Twine &message, const Twine &advice) {
+    (void)report.error(ExitCode::usage, Subject::ofOption(option), message, advice);
+  };
+  auto isNumber = [](StringRef text, double &number) {
+    return !text.getAsDouble(number) && std::isfinite(number);
+  };
+  for (const std::string &text : lora) {
+    StringRef rank = loraRank, alpha = loraAlpha;
+    AdapterChoice choice = parseAdapters(text, rank, alpha);
+    if (choice.pattern.empty())
+      complain("--lora", "expects PATTERN[,rank=R][,alpha=A], found '" + text + "'",
+               "--lora '.*attn.*,rank=16'");
+    if (rank.getAsInteger(10, choice.rank) || choice.rank < 1)
+      complain("--lora-rank", "expects an integer from 1, found '" + rank + "'", "--lora-rank 8");
+    if (!isNumber(alpha, choice.alpha) || choice.alpha <= 0)
+      complain("--lora-alpha", "expects a number above 0, found '" + alpha + "'",
+               "--lora-alpha 16");
+    recipe.adapters.push_back(std::move(choice));
+  }
+  if (!isNumber(loraDropout, recipe.adapterDropout) ||
+      !(recipe.adapterDropout >= 0 && recipe.adapterDropout < 1))
+    complain("--lora-dropout", "expects a number from 0 to below 1, found '" + loraDropout + "'",
+             "--lora-dropout 0.05");
+  for (StringRef name : {"lora-rank", "lora-alpha", "lora-dropout"})
+    if (lora.empty() && is_contained(given, name))
+      complain(dashed(name), "has no effect without --lora", "--lora '.*attn.*'");
 }
 
 std::optional<RecomputeOptions> Options::recomputeOptions(Report &report) const {
@@ -629,6 +672,7 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
             "group",
             "buffer",
             "freeze",
+            "lora",
             "batch-norm",
             "batch-norm-of",
             "recompute",

@@ -57,6 +57,7 @@ private:
   /// Checks values as the passes do.
   static OptionReader readerInto(Report &report);
   void readLosses(Recipe &recipe, Report &report) const;
+  void readAdapters(Recipe &recipe, Report &report) const;
   void checkChoices(Report &report) const;
   void checkStage(const Recipe &recipe, Report &report) const;
   void checkUpdateInBackward(Report &report) const;

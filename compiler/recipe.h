@@ -13,6 +13,13 @@ namespace trainc {
 /// Which axis counts samples, of inputs and outputs by name, where it is not the first.
 using BatchAxes = std::map<std::string, int64_t, std::less<>>;
 
+/// --lora: adapters of one rank beside the weights that a pattern names.
+struct AdapterChoice {
+  std::string pattern; // regular expression
+  int64_t rank = 0;
+  double alpha = 0;
+};
+
 struct Recipe {
   std::map<std::string, int64_t> dimensions; // --dim name=value
   int64_t batch = 0;   // --batch: of inputs whose first axis the file fixes; 0: as in the file
@@ -27,6 +34,8 @@ struct Recipe {
   std::vector<std::pair<std::string, std::string>> groups; // names and regular expressions
   std::vector<std::string> freeze;
   std::vector<std::string> trainOnly;
+  std::vector<AdapterChoice> adapters; // the first that matches a weight has it
+  double adapterDropout = 0;           // of what adapters read, in training
   std::map<std::string, std::string> buffers; // initializer and the output that replaces it
   std::string batchNorm = "train";            // or file, all-ranks, frozen
   bool choosesBatchNorm = false;              // somebody has said so

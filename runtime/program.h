@@ -135,6 +135,16 @@ struct state_piece {
   int64_t count;
 };
 
+// Low-rank matrices beside a weight: the layer is W x + (alpha / r) B A x, where A is [r, in] and
+// B is [out, r]; parameters by their names.
+struct adapter {
+  const char *module; // the layer's path in PyTorch's module
+  const char *weight, *a, *b;
+  double alpha, dropout;
+  bool is_in_by_out;         // the weight's axes; else [out, in]
+  bool is_modules_in_by_out; // as the module has it
+};
+
 // A tensor of the module's state that is compiled into the program.
 struct state_constant {
   const char *name;
@@ -303,6 +313,8 @@ struct program {
   // in it from 64-byte lines on. No checkpoint has them.
   int64_t frozen_count = 0, frozen_bytes = 0;
   const char *frozen_digest = ""; // of their values
+  const adapter *adapters = nullptr;
+  int64_t adapter_count = 0;
 };
 
 // Whether the address is in the arena of parameters.

@@ -2,6 +2,7 @@
 //
 // What the module says of the program as a whole.
 #include "compiler/emit/program_tables.h"
+#include "compiler/emit/source_writer.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/train/loss_term.h"
 #include "dialects/train/module_state.h"
@@ -92,6 +93,38 @@ void trainc::setStateConstants(ModuleOp module, ArrayRef<StateConstant> constant
                                          builder.getI64IntegerAttr(constant.bytes),
                                          builder.getI64IntegerAttr(constant.checksum)}));
   train::setStateConstants(module, rows);
+}
+
+// Numbers that are no integers stand there as text.
+void trainc::setAdapters(ModuleOp module, ArrayRef<AdapterEntry> adapters) {
+  Builder builder(module.getContext());
+  SmallVector<Attribute> rows;
+  for (const AdapterEntry &adapter : adapters) {
+    SmallVector<Attribute> row;
+    for (const std::string &name :
+         {adapter.module, adapter.weight, adapter.a, adapter.b,
+          floatLiteral(APFloat(adapter.alpha)), floatLiteral(APFloat(adapter.dropout))})
+      row.push_back(builder.getStringAttr(name));
+    for (bool flag : {adapter.isInByOut, adapter.isModulesInByOut})
+      row.push_back(builder.getI64IntegerAttr(flag));
+    rows.push_back(builder.getArrayAttr(row));
+  }
+  train::setAdapters(module, rows);
+}
+
+static double realIn(ArrayAttr row, size_t index) {
+  double number = 0;
+  cast<StringAttr>(row[index]).getValue().getAsDouble(number);
+  return number;
+}
+
+static std::vector<AdapterEntry> adaptersOf(ModuleOp module) {
+  std::vector<AdapterEntry> adapters;
+  for (ArrayAttr row : rowsOf(train::adaptersOf(module), 6, 2))
+    adapters.push_back({nameIn(row, 0), nameIn(row, 1), nameIn(row, 2), nameIn(row, 3),
+                        realIn(row, 4), realIn(row, 5), numberIn(row, 6) != 0,
+                        numberIn(row, 7) != 0});
+  return adapters;
 }
 
 void trainc::setInfiniteParameters(ModuleOp module, ArrayRef<std::string> names) {
@@ -210,6 +243,7 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
   for (ArrayAttr row : rowsOf(train::stateConstantsOf(module), 1, 2))
     tables.stateConstants.push_back(
         {nameIn(row, 0), numberIn(row, 1), static_cast<uint32_t>(numberIn(row, 2))});
+  tables.adapters = adaptersOf(module);
   if (ArrayAttr names = train::infiniteParametersOf(module))
     for (StringAttr name : names.getAsRange<StringAttr>())
       tables.infiniteParameters.insert(name.str());

@@ -47,6 +47,7 @@ struct ProgramTables {
   std::vector<ExportEntry> moduleTensors; // by what the module calls them
   std::vector<StatePiece> statePieces;
   std::vector<StateConstant> stateConstants;
+  std::vector<AdapterEntry> adapters;
   std::set<std::string> infiniteParameters; // that hold -infinity from the start
 };
 
@@ -59,6 +60,7 @@ void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<StateConstant> cons
 void setStoredTypes(mlir::ModuleOp module, llvm::ArrayRef<FrozenWeight> weights);
 /// Where plan-memory has put them, by their places.
 std::vector<FrozenWeight> frozenWeightsOf(mlir::ModuleOp module);
+void setAdapters(mlir::ModuleOp module, llvm::ArrayRef<AdapterEntry> adapters);
 void setInfiniteParameters(mlir::ModuleOp module, llvm::ArrayRef<std::string> names);
 
 /// Of what a checkpoint depends on: parameters in order, with shapes, precision and optimizer.

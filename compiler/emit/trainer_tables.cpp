@@ -93,6 +93,7 @@ private:
   void collectStatePlaces();
   std::vector<std::string> metricRows() const;
   std::vector<std::string> partRows() const;
+  std::vector<std::string> adapterRows() const;
   void findStepTotals(func::FuncOp function);
   void collectStepScalars(func::FuncOp function);
   void addIndexCheck(train::IndexCheckAttr check, const std::string &place);
@@ -242,6 +243,18 @@ std::vector<std::string> TablePrinter::partRows() const {
                    (part.isSum ? "true" : "false") + ", " +
                    std::to_string(scale == partScales.end() ? -1 : scale->second) + "}");
   }
+  return rows;
+}
+
+std::vector<std::string> TablePrinter::adapterRows() const {
+  std::vector<std::string> rows;
+  for (const AdapterEntry &adapter : tables.adapters)
+    rows.push_back("{" + stringLiteral(adapter.module) + ", " + stringLiteral(adapter.weight) +
+                   ", " + stringLiteral(adapter.a) + ", " + stringLiteral(adapter.b) + ", " +
+                   floatLiteral(llvm::APFloat(adapter.alpha)) + ", " +
+                   floatLiteral(llvm::APFloat(adapter.dropout)) + ", " +
+                   (adapter.isInByOut ? "true" : "false") + ", " +
+                   (adapter.isModulesInByOut ? "true" : "false") + "}");
   return rows;
 }
 
@@ -405,6 +418,8 @@ void TablePrinter::printProgram() {
     if (StringRef digest = train::frozenDigestOf(module); !digest.empty())
       field("frozen_digest", stringLiteral(digest));
   }
+  if (!tables.adapters.empty())
+    list("adapters", "adapter_count", adapterRows());
   writer.line("};");
 }
 
@@ -479,6 +494,7 @@ FailureOr<std::string> TablePrinter::print() {
   table("tensor_place", "state_places", statePlaces);
   table("state_piece", "state_pieces", statePieces);
   table("state_constant", "state_constants", stateConstants);
+  table("adapter", "adapters", adapterRows());
   writer.line();
   writer.line("constexpr const char *kernel_list =");
   std::string kernels = kernelListText(module);

@@ -3,6 +3,7 @@
 // The steps of reading a model, each of which reports all its problems before the next begins.
 #include "compiler/onnx/reader.h"
 #include "compiler/model_name.h"
+#include "compiler/onnx/adapters.h"
 #include "compiler/onnx/file/file_check.h"
 #include "compiler/onnx/file/half_model.h"
 #include "compiler/onnx/graph/graph_digest.h"
@@ -253,6 +254,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
            crc32c(0, decision->tensor->bytes.data(), decision->tensor->bytes.size())});
   model.parameterTable = parameterTable(*decisions, opened->separation, recipe);
   model.program = std::make_shared<ExportedProgram>(std::move(opened->separation.program));
+  if (failed(addAdapters(model, recipe, report)))
+    return failure();
   return model;
 }
 
@@ -322,6 +325,8 @@ std::vector<ExportEntry> exportInitializers(const Model &model) {
         {name, parameter.name, transposed, narrowTypeInExport(model, parameter, name)});
   };
   for (const Parameter &parameter : model.parameters) {
+    if (parameter.isOfAdapter)
+      continue;
     add(parameter.name, parameter, false);
     for (const TiedInitializer &tied : parameter.tied)
       add(tied.onnxName, parameter, tied.transposed);

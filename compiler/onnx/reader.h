@@ -30,7 +30,7 @@ struct Parameter {
   std::string moduleName; // as the module calls it where the file says so, else `name`
   std::vector<int64_t> shape;
   bool isDouble = false;
-  llvm::ArrayRef<char> bytes; // little endian, mapped; owned by the model's file
+  llvm::ArrayRef<char> bytes; // little endian, mapped; owned by the model or its file
   std::string moduleTensor;   // what the module calls it, where the file has another name for it
   bool isModulesTranspose = false;
   bool frozen = false;
@@ -40,6 +40,7 @@ struct Parameter {
   std::vector<TiedInitializer> tied;
   std::vector<ExportEntry> tiedModuleTensors; // what the module calls those, and further names
   std::vector<StatePiece> pieces;             // of the module's state that it consists of
+  bool isOfAdapter = false;                   // the file has none of it
 };
 
 /// A value of the ONNX graph: a tensor of the function, or known while it was read.
@@ -65,6 +66,8 @@ struct Model {
   std::vector<NamedValue> values;       // in order of the nodes; what no result needs is left out
   std::vector<NamedNode> nodes;         // in the order of the graph
   std::vector<StateConstant> constants; // floats under names of the module's
+  std::vector<AdapterEntry> adapters;
+  std::vector<std::vector<char>> adapterValues; // bytes of their parameters
   std::string parameterTable;           // every decision about initializers, with its reason
   std::shared_ptr<const reader::ModelFile> file;
   std::shared_ptr<const reader::ExportedProgram> program; // that the file records

@@ -24,6 +24,10 @@ void setStoredTypes(mlir::ModuleOp module, llvm::ArrayRef<mlir::NamedAttribute> 
 llvm::StringRef frozenDigestOf(mlir::ModuleOp module);
 void setFrozenDigest(mlir::ModuleOp module, llvm::StringRef digest);
 
+/// Low-rank adapters beside weights. None: the attribute is not there.
+mlir::ArrayAttr adaptersOf(mlir::ModuleOp module);
+void setAdapters(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> rows);
+
 /// Names of the parameters that hold -infinity in the model's file, as masks do.
 mlir::ArrayAttr infiniteParametersOf(mlir::ModuleOp module);
 void setInfiniteParameters(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> names);

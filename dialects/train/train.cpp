@@ -36,6 +36,7 @@ static constexpr llvm::StringLiteral kTarget = "train.target";
 static constexpr llvm::StringLiteral kExports = "train.exports";
 static constexpr llvm::StringLiteral kModuleTensors = "train.module_tensors";
 // Lists of rows (module_state.h).
+static constexpr llvm::StringLiteral kAdapters = "train.adapters";
 static constexpr llvm::StringLiteral kStatePieces = "train.state_pieces";
 static constexpr llvm::StringLiteral kStateConstants = "train.state_constants";
 static constexpr llvm::StringLiteral kInfiniteParameters = "train.infinite_parameters";
@@ -270,7 +271,7 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
                   "a list of names");
   if (isa<ModuleOp>(op) && (name == kExports || name == kModuleTensors))
     return expect(list && llvm::all_of(list, llvm::IsaPred<ExportAttr>), "a list of #train.export");
-  if (isa<ModuleOp>(op) && (name == kStatePieces || name == kStateConstants))
+  if (isa<ModuleOp>(op) && (name == kStatePieces || name == kStateConstants || name == kAdapters))
     return expect(list && llvm::all_of(list, llvm::IsaPred<ArrayAttr>), "a list of lists");
   if (isa<ModuleOp>(op) && name == kFrozenStorage)
     return expect(isa<DictionaryAttr>(value), "types by the names of parameters");
@@ -461,6 +462,9 @@ StringRef frozenDigestOf(ModuleOp module) { return textOf(module, kFrozenDigest)
 void setFrozenDigest(ModuleOp module, StringRef digest) {
   module->setAttr(kFrozenDigest, StringAttr::get(module.getContext(), digest));
 }
+
+ArrayAttr adaptersOf(ModuleOp module) { return module->getAttrOfType<ArrayAttr>(kAdapters); }
+void setAdapters(ModuleOp module, ArrayRef<Attribute> rows) { setRows(module, kAdapters, rows); }
 
 ArrayAttr infiniteParametersOf(ModuleOp module) {
   return module->getAttrOfType<ArrayAttr>(kInfiniteParameters);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/module_weights.h"
 
+#include "runtime/checkpoint/adapters.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/state_dict.h"
 #include "runtime/checkpoint/weight_files.h"
@@ -409,7 +410,10 @@ void read_weights(const program &program, const arenas &arenas, arena_access &ac
   const reading into = {program, access, warn};
   weights file(path);
   change_names(file, changes);
+  const bool holds_adapters = take_adapter_names(file);
   const source_list sources = sources_of(into, file);
+  if (holds_adapters)
+    check_adapters(file, program);
   const std::vector<tensor_view> parameters = parameter_tensors(into.prog, arenas);
   std::set<std::string> known; // a state has tied weights under each of their names
   std::string missing, of_module, of_copies, unsound;
@@ -483,7 +487,7 @@ void read_weights(const program &program, const arenas &arenas, arena_access &ac
                   path + ": has none of the model's parameters\n  try: names such as '" +
                       (parameters.empty() ? "" : parameters.front().name) +
                       "'; train --rename 'PATTERN=TEXT' changes those of the file");
-  if (!missing.empty())
+  if (!missing.empty() && !holds_adapters)
     into.warn(format_text("%s: has %zu of %zu parameters; initial values have %s", path.c_str(),
                           taken, parameters.size(), missing.c_str()));
   if (!parameters.empty())

@@ -17,7 +17,8 @@ namespace trainc {
 // those of PyTorch's module or by those of copies which the model's file has of them, as these hold
 // them; says what it lacks. First `changes` are made to its names; where none fits then, a
 // beginning is taken off them or put before them. Throws `failure` (exit_checkpoint) where it has
-// none, one of another shape or one that is not finite, and where a change finds no name.
+// none, one of another shape or one that is not finite, and where a change finds no name; of a file
+// of adapters, where it has not all of the program's and no others.
 void read_weights(const program &program, const arenas &arenas, arena_access &access,
                   const std::string &path, const warning &warn,
                   const std::vector<name_change> &changes = {});

@@ -5,6 +5,7 @@
 // Weights go from the arena to the file without a copy of the model in memory.
 #include "runtime/checkpoint/onnx_export.h"
 
+#include "runtime/checkpoint/adapters.h"
 #include "runtime/failure.h"
 #include "runtime/files/data_types.h"
 #include "runtime/files/output_file.h"
@@ -115,9 +116,10 @@ struct initializer {
   const tensor_place *tensor;
   const char *name;
   bool transposed;
-  data_type type; // in the file
-  const char *data;
+  data_type type;   // in the file
+  const char *data; // without adapters
   int64_t external_offset;
+  std::function<std::vector<char>()> merged; // the values with adapters; empty: without any
 
   int64_t bytes() const { return element_count(*tensor) * bytes_of(type); }
 
@@ -140,27 +142,35 @@ struct initializer {
   }
 
   bool is_beyond_range() const {
-    return type == data_type::f16    ? rounds_to_infinity<float16>()
-           : type == data_type::bf16 ? rounds_to_infinity<bfloat16>()
-                                     : false;
+    if (type != data_type::f16 && type != data_type::bf16)
+      return false;
+    const std::vector<char> with_adapters = merged();
+    const char *values = with_adapters.empty() ? data : with_adapters.data();
+    return type == data_type::f16 ? rounds_to_infinity<float16>(values)
+                                  : rounds_to_infinity<bfloat16>(values);
   }
 
   void write_data(output_file &out) const {
+    const std::vector<char> with_adapters = merged();
+    write_values(out, with_adapters.empty() ? data : with_adapters.data());
+  }
+
+private:
+  void write_values(output_file &out, const char *values) const {
     if (!transposed) {
-      write_elements(out, data, element_count(*tensor));
+      write_elements(out, values, element_count(*tensor));
       return;
     }
     int64_t rows = tensor->shape[0], columns = tensor->shape[1], size = bytes_of(tensor->type);
     std::vector<char> column(static_cast<size_t>(rows * size));
     for (int64_t c = 0; c < columns; ++c) {
       for (int64_t r = 0; r < rows; ++r)
-        memcpy(column.data() + r * size, data + (r * columns + c) * size,
+        memcpy(column.data() + r * size, values + (r * columns + c) * size,
                static_cast<size_t>(size));
       write_elements(out, column.data(), rows);
     }
   }
 
-private:
   void write_elements(output_file &out, const char *elements, int64_t count) const {
     if (type == data_type::f16)
       write_rounded<float16>(out, elements, count);
@@ -172,9 +182,9 @@ private:
       out.write(elements, count * bytes_of(type));
   }
 
-  template <typename Number> bool rounds_to_infinity() const {
+  template <typename Number> bool rounds_to_infinity(const char *values) const {
     for (int64_t i = 0; i < element_count(*tensor); ++i) {
-      const double value = number_at(tensor->type, data + i * bytes_of(tensor->type));
+      const double value = number_at(tensor->type, values + i * bytes_of(tensor->type));
       const auto rounded = static_cast<Number>(static_cast<float>(value));
       if (std::isfinite(value) && !std::isfinite(static_cast<float>(rounded)))
         return true;
@@ -219,8 +229,10 @@ std::vector<initializer> initializers_of(const program &program, const arenas &a
   for (int64_t i = 0; i < program.export_count; ++i) {
     const export_initializer &entry = program.exports[i];
     const tensor_place &tensor = parameter_of(program, entry);
-    result.push_back({&tensor, entry.onnx_name, entry.transposed, type_in_file(tensor, entry),
-                      arenas[tensor.arena] + tensor.offset, offset});
+    result.push_back(
+        {&tensor, entry.onnx_name, entry.transposed, type_in_file(tensor, entry),
+         arenas[tensor.arena] + tensor.offset, offset,
+         [&program, arenas, name = tensor.name] { return merged_values(program, arenas, name); }});
     int64_t end = offset + result.back().bytes();
     offset = (end + external_alignment - 1) / external_alignment * external_alignment;
   }

@@ -5,6 +5,7 @@
 // norm, it is taken to have that axis alone.
 #include "runtime/checkpoint/state_dict.h"
 
+#include "runtime/checkpoint/adapters.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/files/data_types.h"
 #include "runtime/words.h"
@@ -33,7 +34,11 @@ struct written_tensor {
   tensor_view view; // as the file has it; the data are the parameter's
   module_tensor form;
   std::vector<int64_t> shape; // of the data
+  std::string parameter = {};
 };
+
+// Other values for a parameter than its own; empty: its own.
+using other_values = std::function<std::vector<char>(const std::string &parameter)>;
 
 int64_t elements_of(const std::vector<int64_t> &shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
@@ -83,7 +88,7 @@ written_tensor written(std::string name, const tensor_view &from, const module_t
   view.name = std::move(name);
   view.shape = shape_in_module(form, from.shape);
   view.bytes = elements_of(view.shape) * bytes_of(from.type);
-  return {std::move(view), form, from.shape};
+  return {std::move(view), form, from.shape, from.name};
 }
 
 void write_transposed(output_file &file, const written_tensor &tensor) {
@@ -112,7 +117,7 @@ void write_pieces(output_file &file, const written_tensor &tensor) {
 }
 
 void write_tensors(output_file &file, const std::vector<written_tensor> &tensors,
-                   std::map<std::string, std::string> metadata) {
+                   std::map<std::string, std::string> metadata, const other_values &others = {}) {
   std::vector<tensor_view> views;
   views.reserve(tensors.size());
   for (const written_tensor &tensor : tensors)
@@ -120,13 +125,17 @@ void write_tensors(output_file &file, const std::vector<written_tensor> &tensors
   metadata.emplace("format", "pt");
   const std::string header = safetensors_header(views, metadata);
   file.write(header.data(), static_cast<int64_t>(header.size()));
-  for (const written_tensor &tensor : tensors)
+  for (written_tensor tensor : tensors) {
+    std::vector<char> values = others ? others(tensor.parameter) : std::vector<char>();
+    if (!values.empty())
+      tensor.view.data = values.data();
     if (!tensor.form.pieces.empty())
       write_pieces(file, tensor);
     else if (tensor.form.is_transposed)
       write_transposed(file, tensor);
     else
       file.write(tensor.view.data, tensor.view.bytes);
+  }
 }
 
 const tensor_place &place_of(const program &program, const std::string &parameter) {
@@ -209,8 +218,8 @@ std::string slot_in_module(const std::string &slot, bool is_transposed) {
   return slot == slot_of_rows ? slot_of_columns : slot_of_rows;
 }
 
-void write_module_tensors(const program &program, const std::vector<tensor_view> &values,
-                          output_file &file, const warning &warn) {
+static void write_values(const program &program, const std::vector<tensor_view> &values,
+                         output_file &file, const warning &warn, const other_values &others) {
   std::vector<written_tensor> tensors;
   std::vector<std::string> nameless;
   std::set<std::string> names;
@@ -224,15 +233,25 @@ void write_module_tensors(const program &program, const std::vector<tensor_view>
       if (names.insert(form.name).second)
         tensors.push_back(written(form.name, parameter, form));
   }
-  write_tensors(file, tensors, {});
+  write_tensors(file, tensors, {}, others);
   if (!nameless.empty())
     warn("state dict: under their ONNX names, since the module's are not known: " +
          first_of(nameless));
 }
 
+void write_module_tensors(const program &program, const std::vector<tensor_view> &values,
+                          output_file &file, const warning &warn) {
+  write_values(program, values, file, warn, {});
+}
+
 void write_state_dict(const program &program, const arenas &arenas, output_file &file,
                       const warning &warn) {
-  write_module_tensors(program, parameter_tensors(program, arenas), file, warn);
+  std::vector<tensor_view> parameters = parameter_tensors(program, arenas);
+  std::erase_if(parameters,
+                [&](const tensor_view &tensor) { return is_of_adapter(program, tensor.name); });
+  write_values(program, parameters, file, warn, [&](const std::string &parameter) {
+    return merged_values(program, arenas, parameter);
+  });
   std::vector<std::string> constants;
   for (int64_t i = 0; i < program.state_constant_count; ++i)
     constants.emplace_back(program.state_constants[i].name);

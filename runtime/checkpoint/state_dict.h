@@ -17,7 +17,7 @@ namespace trainc {
 
 using warning = std::function<void(const std::string &)>;
 
-// All parameters. What the module has no name for is written under its ONNX name, and warned of, as
+// All parameters, with adapters added to the weights that they stand beside. What the module has no name for is written under its ONNX name, and warned of, as
 // are constants, which the program has no values of. Throws `failure` (exit_disk).
 void write_state_dict(const program &program, const arenas &arenas, output_file &file,
                       const warning &warn);

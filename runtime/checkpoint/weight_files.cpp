@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/weight_files.h"
 
+#include "runtime/checkpoint/adapters.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/failure.h"
 #include "runtime/files/bounded_json.h"
@@ -57,7 +58,8 @@ std::string main_file_of(const std::string &path) {
   if (!fs::is_directory(path, ignored))
     return path;
   const std::string whole = path + "/" + whole_name;
-  for (const std::string &file : {whole + index_end, whole, path + "/" + manifest_name})
+  for (const std::string &file :
+       {whole + index_end, whole, path + "/" + adapter_weights, path + "/" + manifest_name})
     if (fs::exists(file, ignored))
       return file;
   if (const std::string newest = newest_checkpoint(path); !newest.empty())

@@ -2,6 +2,7 @@
 #include "runtime/commands/export.h"
 #include "runtime/commands/commands.h"
 
+#include "runtime/checkpoint/adapters.h"
 #include "runtime/checkpoint/onnx_export.h"
 #include "runtime/checkpoint/state_dict.h"
 #include "runtime/files/own_files.h"
@@ -22,6 +23,11 @@ std::vector<result_file> results_of_export(const program &program, const trainer
     results.push_back({options.state_dict, "--state-dict"});
   if (!options.optimizer_state.empty())
     results.push_back({options.optimizer_state, "--optimizer-state"});
+  if (!options.adapter.empty() && program.adapter_count == 0)
+    throw failure(exit_usage, "option --adapter: the program has none\n  try: trainc --lora");
+  if (!options.adapter.empty())
+    for (const char *name : {adapter_weights, adapter_configuration})
+      results.push_back({options.adapter + "/" + name, "--adapter"});
   if (results.empty())
     throw failure(exit_usage, "export: no file to write\n  try: -o FILE, or --state-dict FILE");
   for (size_t i = 0; i < results.size(); ++i)
@@ -104,6 +110,8 @@ int export_model(run &run) {
     if (!run.is_first())
       return;
     write_for_torch(run, parameters);
+    if (!options.adapter.empty())
+      write_adapters(run.prog, run.places(), options.adapter);
     if (!options.output.empty()) {
       warn_of_range(run.prog, run.places(), [&](const std::string &text) { run.warn(text); });
       export_onnx(run.prog, run.places(), own_file(run.folder, own_template), options.output,
@@ -112,7 +120,7 @@ int export_model(run &run) {
     printf("parameters  %s\n", parameters.c_str());
     for (auto [what, path] :
          {std::pair("model", &options.output), std::pair("state dict", &options.state_dict),
-          std::pair("optimizer", &options.optimizer_state)})
+          std::pair("optimizer", &options.optimizer_state), std::pair("adapter", &options.adapter)})
       if (!path->empty())
         printf("%-10s  %s\n", what, path->c_str());
   });

@@ -355,6 +355,10 @@ std::vector<option_row> common_rows() {
           "write the weights as safetensors by the names and in the layouts of PyTorch's module"),
       row("optimizer-state", &values::optimizer_state, "FILE", command_export,
           "write the optimizer's state likewise, as state.PARAMETER.exp_avg and so on"),
+      row("adapter", &values::adapter, "FOLDER", command_export,
+          "write the adapters of trainc --lora into a folder, as the PEFT library loads them; -o "
+          "and\n"
+          "--state-dict add them to the weights"),
       row("prompt", &values::prompt, "TEXT", writes_text, "text to continue"),
       row("length", &values::length, "N", writes_text, "bytes to write").at_least(1),
       row("temperature", &values::temperature, "T", writes_text,

@@ -128,6 +128,7 @@ struct trainer_options {
   std::string trace;  // file of `profile`
   bool external_data = false;
   std::string state_dict, optimizer_state; // files
+  std::string adapter;                     // folder
   std::string prompt = "\n";
   int64_t length = 200; // bytes
   double temperature = 1;

@@ -500,6 +500,12 @@ static bool applyRecipe(const Decisions &decisions, const Graph &graph, const Re
         decision->reason += "; not among --train-only";
       }
     }
+  for (const auto &decision : decisions)
+    if (!recipe.adapters.empty() && decision->role == Role::trained &&
+        !chosen.count(decision.get())) {
+      decision->role = Role::frozen;
+      decision->reason += "; frozen, as --lora trains adapters";
+    }
   auto mayFreeze = [&](const Decision &decision) {
     return isParameter(decision) ||
            (decision.role == Role::constant &&
@@ -554,7 +560,7 @@ static bool checkTypes(const Decisions &decisions, const ModelFile &file, const 
 static void checkAnyTrained(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                             Report &report) {
   bool isExplained = !report.empty(); // by what made the parameters constants
-  if (recipe.trains && !isExplained &&
+  if (recipe.trains && recipe.adapters.empty() && !isExplained &&
       none_of(decisions, [](const auto &decision) { return decision->role == Role::trained; }))
     (void)report.error(ExitCode::unsupportedModel, file.path(),
                        "no initializer is a parameter to train",

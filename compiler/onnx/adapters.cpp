@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Low-rank adapters (Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021).
+//
+// A linear layer y = W x becomes y = W x + (alpha / r) B A x, where W is frozen and A [r, in] and
+// B [out, r] are trained. B starts as zeros, so that the model starts as it was. What goes in is
+// @model as it was read; each product that reads a matched weight, itself or its transpose, gets
+// two small ones beside it. All products of one weight share its A and B, as all calls of one layer
+// do in PyTorch. The names, shapes and first values are those of the PEFT library.
+//
+// Known weakness: convolutions, embeddings and weights with further axes have no adapters.
+#include "compiler/onnx/adapters.h"
+#include "dialects/names/node_name.h"
+#include "dialects/nn/dropout.h"
+#include "dialects/train/train.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/files/crc32c.h"
+#include "runtime/name_pattern.h"
+#include "runtime/random.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
+#include <cmath>
+#include <cstring>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace trainc {
+
+namespace {
+
+constexpr uint64_t kSeed = 0; // of initial values
+/// Behind the streams of the model's nodes, which their numbers give.
+constexpr int64_t kFirstStream = int64_t{1} << 40;
+
+/// A product of a weight.
+struct LinearUse {
+  nn::MatmulOp product;
+  bool isLeft;    // y = W x, not x W
+  bool isInByOut; // axes of the weight as the file has it
+};
+
+struct Uses {
+  SmallVector<LinearUse> products;
+  Operation *other = nullptr; // one that is no product
+};
+
+void findUses(Value value, bool isTransposed, Uses &uses) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *op = use.getOwner();
+    auto transpose = dyn_cast<nn::TransposeOp>(op);
+    if (auto product = dyn_cast<nn::MatmulOp>(op)) {
+      const bool isLeft = use.getOperandNumber() == 0;
+      const bool isTurned =
+          (isLeft ? product.getTransposeA() : product.getTransposeB()) != isTransposed;
+      uses.products.push_back({product, isLeft, isLeft == isTurned});
+    } else if (transpose && nn::tensorType(value).getRank() == 2) {
+      findUses(transpose.getResult(), !isTransposed, uses);
+    } else if (isa<nn::CastOp>(op)) {
+      findUses(op->getResult(0), isTransposed, uses);
+    } else {
+      uses.other = op;
+    }
+  }
+}
+
+/// What the module calls the tensor, or else the file.
+std::string moduleNameOf(const Parameter &parameter) {
+  return parameter.moduleTensor.empty() ? parameter.moduleName : parameter.moduleTensor;
+}
+
+/// The path of the layer that the parameter is the weight of.
+std::string layerOf(const Parameter &parameter) {
+  const std::string name = moduleNameOf(parameter);
+  StringRef layer = name;
+  layer.consume_back(".weight");
+  return layer.str();
+}
+
+bool matches(const name_pattern &pattern, const Parameter &parameter) {
+  auto fits = [&](const auto &name) { return pattern.matches(name); };
+  return fits(parameter.name) || fits(parameter.moduleName) || fits(parameter.moduleTensor) ||
+         any_of(parameter.tied, [&](const auto &tied) { return fits(tied.onnxName); }) ||
+         any_of(parameter.tiedModuleTensors, [&](const auto &tied) { return fits(tied.name); });
+}
+
+template <typename Number> std::vector<char> bytesOf(ArrayRef<double> values) {
+  std::vector<char> bytes(values.size() * sizeof(Number));
+  for (auto [i, value] : enumerate(values)) {
+    auto number = static_cast<Number>(value);
+    std::memcpy(bytes.data() + i * sizeof number, &number, sizeof number);
+  }
+  return bytes;
+}
+
+/// Kaiming uniform with a = sqrt 5, as PyTorch's linear layers have it. The numbers follow from the
+/// name, so that they stay where other layers get adapters, too.
+std::vector<double> initialValues(StringRef name, int64_t rank, int64_t in) {
+  const double bound = 1 / std::sqrt(static_cast<double>(in));
+  const uint32_t key = crc32c(0, name.data(), name.size());
+  std::vector<double> values(static_cast<size_t>(rank * in));
+  for (auto [i, value] : enumerate(values))
+    value = (2 * random_uniform(kSeed, random_stream::adapter, i, key) - 1) * bound;
+  return values;
+}
+
+class AdapterPlacer {
+public:
+  AdapterPlacer(Model &model, const Recipe &recipe, Report &report)
+      : model(model), recipe(recipe), report(report),
+        function(model.module->lookupSymbol<func::FuncOp>("model")) {}
+
+  LogicalResult run() {
+    if (!readPatterns())
+      return failure();
+    for (size_t i = 0; i < model.parameters.size(); ++i)
+      plan(i);
+    for (size_t number = 0; number < patterns.size(); ++number)
+      checkChoice(number);
+    if (!report.empty())
+      return failure();
+    for (const Planned &planned : plans)
+      add(planned);
+    describe();
+    return success();
+  }
+
+private:
+  struct Planned {
+    size_t weight; // parameter and argument
+    size_t choice; // of the recipe
+    Uses uses;
+    int64_t in, out;
+  };
+
+  bool readPatterns() {
+    const size_t before = report.size();
+    for (const AdapterChoice &choice : recipe.adapters) {
+      std::string why;
+      if (std::optional<name_pattern> pattern = name_pattern::parse(choice.pattern, why))
+        patterns.push_back(std::move(*pattern));
+      else
+        (void)report.error(ExitCode::usage, Subject::ofOption("--lora"),
+                           "'" + choice.pattern + "' is not a regular expression: " + why);
+    }
+    used.resize(patterns.size());
+    return report.size() == before;
+  }
+
+  /// What is matched and no linear layer is passed over, as PEFT does with norms.
+  void plan(size_t index) {
+    const Parameter &parameter = model.parameters[index];
+    Uses uses;
+    if (parameter.shape.size() == 2)
+      findUses(function.getArgument(index), false, uses);
+    if (uses.products.empty())
+      return;
+    if (!uses.other)
+      layers.push_back(moduleNameOf(parameter));
+    auto found = find_if(patterns, [&](const auto &one) { return matches(one, parameter); });
+    if (found == patterns.end())
+      return;
+    const size_t number = found - patterns.begin();
+    used[number] = true;
+    auto [in, out] = std::pair(parameter.shape[0], parameter.shape[1]);
+    if (!uses.products.front().isInByOut)
+      std::swap(in, out);
+    if (isClear(parameter, uses))
+      plans.push_back({index, number, std::move(uses), in, out});
+  }
+
+  /// Whether one A and B are an adapter of all that the weight does: else a merged weight would be
+  /// another model.
+  bool isClear(const Parameter &parameter, const Uses &uses) {
+    const std::string name = moduleNameOf(parameter);
+    auto refuse = [&](const Twine &why) {
+      return succeeded(report.error(ExitCode::usage, Subject::ofOption("--lora"),
+                                    "'" + name + "' " + why,
+                                    "a pattern that does not match it, such as '(?!" + name +
+                                        "$).*', in which every dot stands for any character"));
+    };
+    if (uses.other)
+      return refuse("is the weight of a linear layer and is read by node '" +
+                    nodeName(uses.other->getLoc()).node + "' too, beside which no adapter stands");
+    if (!all_equal(map_range(uses.products, [](const auto &use) { return use.isInByOut; })))
+      return refuse("is the weight of two layers, of one of them transposed");
+    return true;
+  }
+
+  void checkChoice(size_t number) {
+    const AdapterChoice &choice = recipe.adapters[number];
+    if (!used[number])
+      return refusePattern(choice);
+    std::vector<std::string> small;
+    int64_t largest = choice.rank;
+    for (const Planned &planned : plans)
+      if (const int64_t size = std::min(planned.in, planned.out);
+          planned.choice == number && size < choice.rank) {
+        small.push_back(moduleNameOf(model.parameters[planned.weight]));
+        largest = std::min(largest, size);
+      }
+    if (!small.empty())
+      refuseRank(choice, small, largest);
+  }
+
+  void refuseRank(const AdapterChoice &choice, ArrayRef<std::string> small, int64_t largest) {
+    (void)report.error(ExitCode::usage, Subject::ofOption("--lora-rank"),
+                       "rank " + Twine(choice.rank) + " is above the least size of " +
+                           quotedList(small, 4),
+                       "at most " + Twine(largest) + ", or --lora 'PATTERN,rank=" + Twine(largest) +
+                           "' for these before the others");
+  }
+
+  void refusePattern(const AdapterChoice &choice) {
+    (void)report.error(ExitCode::usage, Subject::ofOption("--lora"),
+                       "'" + choice.pattern +
+                           "' matches no weight of a linear layer that no pattern before it does",
+                       layers.empty() ? "a model with linear layers"
+                                      : "a pattern that matches the whole of such names as " +
+                                            quotedList(layers, 4));
+  }
+
+  void add(const Planned &planned) {
+    const Parameter weight = model.parameters[planned.weight];
+    const std::string layer = layerOf(weight);
+    const AdapterChoice &choice = recipe.adapters[planned.choice];
+    const int64_t rank = choice.rank;
+    AdapterEntry entry{layer, weight.name, layer + ".lora_A.weight", layer + ".lora_B.weight"};
+    entry.alpha = choice.alpha;
+    entry.dropout = recipe.adapterDropout;
+    entry.isInByOut = planned.uses.products.front().isInByOut;
+    entry.isModulesInByOut = entry.isInByOut != weight.isModulesTranspose;
+    Value a =
+        addParameter(entry.a, {rank, planned.in}, weight, initialValues(entry.a, rank, planned.in));
+    Value b = addParameter(entry.b, {planned.out, rank}, weight,
+                           std::vector<double>(static_cast<size_t>(planned.out * rank)));
+    for (const LinearUse &use : planned.uses.products)
+      adapt(use, a, b, entry.alpha / static_cast<double>(rank));
+    model.adapters.push_back(std::move(entry));
+  }
+
+  /// Behind all other parameters and before the inputs.
+  Value addParameter(const std::string &name, std::vector<int64_t> shape, const Parameter &weight,
+                     ArrayRef<double> values) {
+    Builder builder(function.getContext());
+    Parameter parameter;
+    parameter.name = parameter.moduleName = name;
+    parameter.shape = std::move(shape);
+    parameter.isDouble = weight.isDouble;
+    parameter.decays = decays(name);
+    parameter.reason = "adapter of " + moduleNameOf(weight);
+    parameter.isOfAdapter = true;
+    model.adapterValues.push_back(weight.isDouble ? bytesOf<double>(values)
+                                                  : bytesOf<float>(values));
+    parameter.bytes = model.adapterValues.back();
+    const auto index = static_cast<unsigned>(model.parameters.size());
+    const Type element = weight.isDouble ? Type(builder.getF64Type()) : builder.getF32Type();
+    StringAttr own = builder.getStringAttr(name);
+    auto role = train::ParameterAttr::get(
+        function.getContext(), own, parameter.decays ? train::Run::decayed : train::Run::undecayed,
+        StringAttr(), /*group=*/0);
+    function.insertArgument(index, RankedTensorType::get(parameter.shape, element),
+                            train::attributesOf(role), NameLoc::get(own));
+    model.parameters.push_back(std::move(parameter));
+    return function.getArgument(index);
+  }
+
+  bool decays(const std::string &name) const {
+    return recipe.decay.empty() || any_of(recipe.decay, [&](const std::string &text) {
+             std::string why;
+             std::optional<name_pattern> pattern = name_pattern::parse(text, why);
+             return pattern && pattern->matches(name);
+           });
+  }
+
+  void adapt(const LinearUse &use, Value a, Value b, double scale) {
+    nn::MatmulOp product = use.product;
+    OpBuilder at(product.getContext());
+    at.setInsertionPointAfter(product);
+    nn::Builder builder(at, product.getLoc());
+    Value y = product.getResult();
+    Value x = dropped(builder, use.isLeft ? product.getB() : product.getA());
+    auto matrix = [&](Value parameter) {
+      SmallVector<int64_t> shape(nn::tensorType(x).getShape().drop_back(2));
+      append_range(shape, nn::tensorType(parameter).getShape());
+      Value cast = builder.cast(parameter, nn::tensorType(x).getElementType());
+      return builder.broadcastTo(cast, shape);
+    };
+    Value inner = use.isLeft ? builder.matmul(matrix(a), x, false, product.getTransposeB())
+                             : builder.matmul(x, matrix(a), product.getTransposeA(), true);
+    inner = builder.named("lora_A", inner);
+    if (scale != 1)
+      inner = builder.named("lora_scaled", builder.scale(inner, scale));
+    Value outer = use.isLeft ? builder.matmul(matrix(b), inner)
+                             : builder.matmul(inner, matrix(b), false, true);
+    outer = builder.named("lora_B", outer);
+    Value sum = builder.named("adapted", builder.add(y, outer));
+    y.replaceAllUsesExcept(sum, sum.getDefiningOp());
+    for (NamedValue &value : model.values)
+      if (value.tensor == y)
+        value.tensor = sum;
+  }
+
+  /// As an ONNX Dropout that the file trains.
+  Value dropped(nn::Builder &builder, Value x) {
+    const auto count =
+        static_cast<int64_t>(std::round(std::ldexp(recipe.adapterDropout, nn::kDropoutBits)));
+    if (count == 0)
+      return x;
+    RankedTensorType type = nn::tensorType(x);
+    auto integers = type.clone(builder.op().getI64Type());
+    Value random = builder.named("lora_random",
+                                 builder.create<nn::RandomBitsOp>(integers, Value(), nextStream++,
+                                                                  int64_t{nn::kDropoutBits}));
+    Value keep = builder.named("lora_keep", nn::keptElements(builder, random, count));
+    Value mask = builder.named("lora_mask", nn::dropoutMask(builder, keep, count, type));
+    return builder.named("lora_dropout",
+                         builder.create<nn::TrainingFormOp>(builder.mul(x, mask), x));
+  }
+
+  /// What the plan and checkpoints say of them. The digest knows what names and shapes do not tell.
+  void describe() {
+    std::string text;
+    raw_string_ostream stream(text);
+    for (const AdapterEntry &adapter : model.adapters)
+      stream << "adapted   " << adapter.weight << " by " << adapter.a << " and " << adapter.b
+             << ", alpha " << adapter.alpha << ", dropout " << adapter.dropout << '\n';
+    model.parameterTable += text;
+    StringRef digest = train::graphDigestOf(*model.module);
+    if (!digest.empty())
+      train::setGraphDigest(*model.module,
+                            digest.take_front(2).str() +
+                                utohexstr(xxh3_64bits((digest + text).str()), true, 16));
+  }
+
+  Model &model;
+  const Recipe &recipe;
+  Report &report;
+  func::FuncOp function;
+  std::vector<name_pattern> patterns;
+  std::vector<bool> used; // by pattern
+  std::vector<Planned> plans;
+  std::vector<std::string> layers; // weights of all linear layers
+  int64_t nextStream = kFirstStream;
+};
+
+} // namespace
+
+LogicalResult addAdapters(Model &model, const Recipe &recipe, Report &report) {
+  return recipe.adapters.empty() ? success() : AdapterPlacer(model, recipe, report).run();
+}
+
+} // namespace trainc
