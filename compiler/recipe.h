@@ -34,8 +34,8 @@ struct Recipe {
   std::vector<std::pair<std::string, std::string>> groups; // names and regular expressions
   std::vector<std::string> freeze;
   std::vector<std::string> trainOnly;
-  std::vector<AdapterChoice> adapters; // the first that matches a weight has it
-  double adapterDropout = 0;           // of what adapters read, in training
+  std::vector<AdapterChoice> adapters;        // the first that matches a weight has it
+  double adapterDropout = 0;                  // of what adapters read, in training
   std::map<std::string, std::string> buffers; // initializer and the output that replaces it
   std::string batchNorm = "train";            // or file, all-ranks, frozen
   bool choosesBatchNorm = false;              // somebody has said so

@@ -16,8 +16,7 @@ enum class random_stream : uint32_t {
   step = 4,
   mixture = 5,
   made_up_data = 6,
-  augmentation = 7,
-  adapter = 8 // the compiler's: initial values
+  augmentation = 7
 };
 
 inline uint64_t random_bits(uint64_t seed, random_stream stream, uint64_t index,

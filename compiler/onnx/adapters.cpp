@@ -6,9 +6,11 @@
 // B [out, r] are trained. B starts as zeros, so that the model starts as it was. What goes in is
 // @model as it was read; each product that reads a matched weight, itself or its transpose, gets
 // two small ones beside it. All products of one weight share its A and B, as all calls of one layer
-// do in PyTorch. The names, shapes and first values are those of the PEFT library.
+// do in PyTorch. Of a convolution A is one like it to r channels, B one by 1 x 1. The names, shapes
+// and first values are those of the PEFT library.
 //
-// Known weakness: convolutions, embeddings and weights with further axes have no adapters.
+// Known weakness: embeddings have no adapters, nor have convolutions with groups or dilation and
+// products of several matrices at once, as of experts.
 #include "compiler/onnx/adapters.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/dropout.h"
@@ -16,8 +18,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/files/crc32c.h"
 #include "runtime/name_pattern.h"
-#include "runtime/random.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/xxhash.h"
 #include <cmath>
 #include <cstring>
@@ -29,33 +31,44 @@ namespace trainc {
 
 namespace {
 
-constexpr uint64_t kSeed = 0; // of initial values
 /// Behind the streams of the model's nodes, which their numbers give.
 constexpr int64_t kFirstStream = int64_t{1} << 40;
 
-/// A product of a weight.
+/// A product or convolution of a weight.
 struct LinearUse {
-  nn::MatmulOp product;
-  bool isLeft;    // y = W x, not x W
-  bool isInByOut; // axes of the weight as the file has it
+  Operation *layer;
+  bool isLeft = false;    // of a product: y = W x, not x W
+  bool isInByOut = false; // axes of the weight as the file has it
 };
 
 struct Uses {
-  SmallVector<LinearUse> products;
-  Operation *other = nullptr; // one that is no product
+  SmallVector<LinearUse> layers;
+  Operation *other = nullptr; // one beside which no adapter stands
 };
 
+bool isAll(ArrayRef<int64_t> numbers, int64_t wanted) {
+  return all_of(numbers, [&](int64_t number) { return number == wanted; });
+}
+
+/// PEFT has no other convolutions that could be merged.
+bool mayHaveAdapter(nn::ConvolutionOp op, Value weight) {
+  return op.getW() == weight && op.getGroups() == 1 && isAll(op.getDilations(), 1);
+}
+
 void findUses(Value value, bool isTransposed, Uses &uses) {
+  const bool isMatrix = nn::tensorType(value).getRank() == 2;
   for (OpOperand &use : value.getUses()) {
     Operation *op = use.getOwner();
-    auto transpose = dyn_cast<nn::TransposeOp>(op);
-    if (auto product = dyn_cast<nn::MatmulOp>(op)) {
+    auto convolution = dyn_cast<nn::ConvolutionOp>(op);
+    if (auto product = dyn_cast<nn::MatmulOp>(op); product && isMatrix) {
       const bool isLeft = use.getOperandNumber() == 0;
       const bool isTurned =
           (isLeft ? product.getTransposeA() : product.getTransposeB()) != isTransposed;
-      uses.products.push_back({product, isLeft, isLeft == isTurned});
-    } else if (transpose && nn::tensorType(value).getRank() == 2) {
-      findUses(transpose.getResult(), !isTransposed, uses);
+      uses.layers.push_back({op, isLeft, isLeft == isTurned});
+    } else if (convolution && mayHaveAdapter(convolution, value)) {
+      uses.layers.push_back({op});
+    } else if (isa<nn::TransposeOp>(op) && isMatrix) {
+      findUses(op->getResult(0), !isTransposed, uses);
     } else if (isa<nn::CastOp>(op)) {
       findUses(op->getResult(0), isTransposed, uses);
     } else {
@@ -78,7 +91,7 @@ std::string layerOf(const Parameter &parameter) {
 }
 
 bool matches(const name_pattern &pattern, const Parameter &parameter) {
-  auto fits = [&](const auto &name) { return pattern.matches(name); };
+  auto fits = [&](StringRef name) { return !name.empty() && pattern.matches(name); };
   return fits(parameter.name) || fits(parameter.moduleName) || fits(parameter.moduleTensor) ||
          any_of(parameter.tied, [&](const auto &tied) { return fits(tied.onnxName); }) ||
          any_of(parameter.tiedModuleTensors, [&](const auto &tied) { return fits(tied.name); });
@@ -96,11 +109,14 @@ template <typename Number> std::vector<char> bytesOf(ArrayRef<double> values) {
 /// Kaiming uniform with a = sqrt 5, as PyTorch's linear layers have it. The numbers follow from the
 /// name, so that they stay where other layers get adapters, too.
 std::vector<double> initialValues(StringRef name, int64_t rank, int64_t in) {
+  constexpr int64_t key = 0;
+  const uint32_t stream = crc32c(0, name.data(), name.size());
   const double bound = 1 / std::sqrt(static_cast<double>(in));
-  const uint32_t key = crc32c(0, name.data(), name.size());
   std::vector<double> values(static_cast<size_t>(rank * in));
-  for (auto [i, value] : enumerate(values))
-    value = (2 * random_uniform(kSeed, random_stream::adapter, i, key) - 1) * bound;
+  for (auto [i, value] : enumerate(values)) {
+    const uint64_t bits = random_word(key, stream, static_cast<int64_t>(i)) >> 11;
+    value = (static_cast<double>(bits) * 0x1p-52 - 1) * bound; // of 53 bits: [-1, 1)
+  }
   return values;
 }
 
@@ -122,7 +138,7 @@ public:
     for (const Planned &planned : plans)
       add(planned);
     describe();
-    return success();
+    return success(checkNames());
   }
 
 private:
@@ -151,40 +167,39 @@ private:
   void plan(size_t index) {
     const Parameter &parameter = model.parameters[index];
     Uses uses;
-    if (parameter.shape.size() == 2)
-      findUses(function.getArgument(index), false, uses);
-    if (uses.products.empty())
+    findUses(function.getArgument(index), false, uses);
+    if (uses.layers.empty())
       return;
-    if (!uses.other)
+    const bool clear = isClear(uses);
+    if (clear)
       layers.push_back(moduleNameOf(parameter));
     auto found = find_if(patterns, [&](const auto &one) { return matches(one, parameter); });
     if (found == patterns.end())
       return;
+    if (!clear)
+      return warnOfOther(parameter, uses);
     const size_t number = found - patterns.begin();
     used[number] = true;
-    auto [in, out] = std::pair(parameter.shape[0], parameter.shape[1]);
-    if (!uses.products.front().isInByOut)
-      std::swap(in, out);
-    if (isClear(parameter, uses))
-      plans.push_back({index, number, std::move(uses), in, out});
+    const int64_t first = parameter.shape.front();
+    const int64_t others = nn::tensorType(function.getArgument(index)).getNumElements() / first;
+    const bool isInByOut = uses.layers.front().isInByOut;
+    plans.push_back(
+        {index, number, std::move(uses), isInByOut ? first : others, isInByOut ? others : first});
   }
 
   /// Whether one A and B are an adapter of all that the weight does: else a merged weight would be
   /// another model.
-  bool isClear(const Parameter &parameter, const Uses &uses) {
-    const std::string name = moduleNameOf(parameter);
-    auto refuse = [&](const Twine &why) {
-      return succeeded(report.error(ExitCode::usage, Subject::ofOption("--lora"),
-                                    "'" + name + "' " + why,
-                                    "a pattern that does not match it, such as '(?!" + name +
-                                        "$).*', in which every dot stands for any character"));
-    };
-    if (uses.other)
-      return refuse("is the weight of a linear layer and is read by node '" +
-                    nodeName(uses.other->getLoc()).node + "' too, beside which no adapter stands");
-    if (!all_equal(map_range(uses.products, [](const auto &use) { return use.isInByOut; })))
-      return refuse("is the weight of two layers, of one of them transposed");
-    return true;
+  static bool isClear(const Uses &uses) {
+    return !uses.other &&
+           all_equal(map_range(uses.layers, [](const auto &use) { return use.isInByOut; }));
+  }
+
+  void warnOfOther(const Parameter &parameter, const Uses &uses) {
+    report.warning(Finding::noAdapter, Subject::ofOption("--lora"),
+                   "'" + moduleNameOf(parameter) + "' gets no adapter: " +
+                       (uses.other ? "node '" + nodeName(uses.other->getLoc()).node +
+                                         "' reads it beside the linear layer"
+                                   : "of two layers one reads it transposed"));
   }
 
   void checkChoice(size_t number) {
@@ -228,15 +243,26 @@ private:
     AdapterEntry entry{layer, weight.name, layer + ".lora_A.weight", layer + ".lora_B.weight"};
     entry.alpha = choice.alpha;
     entry.dropout = recipe.adapterDropout;
-    entry.isInByOut = planned.uses.products.front().isInByOut;
+    entry.isInByOut = planned.uses.layers.front().isInByOut;
     entry.isModulesInByOut = entry.isInByOut != weight.isModulesTranspose;
-    Value a =
-        addParameter(entry.a, {rank, planned.in}, weight, initialValues(entry.a, rank, planned.in));
-    Value b = addParameter(entry.b, {planned.out, rank}, weight,
+    auto [shapeOfA, shapeOfB] = shapesOf(weight.shape, rank, entry.isInByOut);
+    Value a = addParameter(entry.a, shapeOfA, weight, initialValues(entry.a, rank, planned.in));
+    Value b = addParameter(entry.b, shapeOfB, weight,
                            std::vector<double>(static_cast<size_t>(planned.out * rank)));
-    for (const LinearUse &use : planned.uses.products)
+    for (const LinearUse &use : planned.uses.layers)
       adapt(use, a, b, entry.alpha / static_cast<double>(rank));
     model.adapters.push_back(std::move(entry));
+  }
+
+  /// [r, in] and [out, r]; of a convolution with the axes of its kernel, which B has as 1.
+  static std::pair<std::vector<int64_t>, std::vector<int64_t>>
+  shapesOf(const std::vector<int64_t> &weight, int64_t rank, bool isInByOut) {
+    if (isInByOut)
+      return {{rank, weight[0]}, {weight[1], rank}};
+    std::vector<int64_t> a = weight, b(weight.size(), 1);
+    a[0] = b[1] = rank;
+    b[0] = weight[0];
+    return {a, b};
   }
 
   /// Behind all other parameters and before the inputs.
@@ -274,31 +300,57 @@ private:
   }
 
   void adapt(const LinearUse &use, Value a, Value b, double scale) {
-    nn::MatmulOp product = use.product;
-    OpBuilder at(product.getContext());
-    at.setInsertionPointAfter(product);
-    nn::Builder builder(at, product.getLoc());
-    Value y = product.getResult();
-    Value x = dropped(builder, use.isLeft ? product.getB() : product.getA());
-    auto matrix = [&](Value parameter) {
-      SmallVector<int64_t> shape(nn::tensorType(x).getShape().drop_back(2));
-      append_range(shape, nn::tensorType(parameter).getShape());
-      Value cast = builder.cast(parameter, nn::tensorType(x).getElementType());
-      return builder.broadcastTo(cast, shape);
-    };
-    Value inner = use.isLeft ? builder.matmul(matrix(a), x, false, product.getTransposeB())
-                             : builder.matmul(x, matrix(a), product.getTransposeA(), true);
-    inner = builder.named("lora_A", inner);
-    if (scale != 1)
-      inner = builder.named("lora_scaled", builder.scale(inner, scale));
-    Value outer = use.isLeft ? builder.matmul(matrix(b), inner)
-                             : builder.matmul(inner, matrix(b), false, true);
+    OpBuilder at(use.layer->getContext());
+    at.setInsertionPointAfter(use.layer);
+    nn::Builder builder(at, use.layer->getLoc());
+    auto product = dyn_cast<nn::MatmulOp>(use.layer);
+    Value y = use.layer->getResult(0);
+    Value outer = product
+                      ? besideProduct(builder, product, use.isLeft, a, b, scale)
+                      : besideConvolution(builder, cast<nn::ConvolutionOp>(use.layer), a, b, scale);
     outer = builder.named("lora_B", outer);
     Value sum = builder.named("adapted", builder.add(y, outer));
     y.replaceAllUsesExcept(sum, sum.getDefiningOp());
     for (NamedValue &value : model.values)
       if (value.tensor == y)
         value.tensor = sum;
+  }
+
+  Value besideProduct(nn::Builder &builder, nn::MatmulOp product, bool isLeft, Value a, Value b,
+                      double scale) {
+    Value x = dropped(builder, isLeft ? product.getB() : product.getA());
+    auto matrix = [&](Value parameter) {
+      SmallVector<int64_t> shape(nn::tensorType(x).getShape().drop_back(2));
+      append_range(shape, nn::tensorType(parameter).getShape());
+      return builder.broadcastTo(ofType(builder, parameter, x), shape);
+    };
+    Value inner = isLeft ? builder.matmul(matrix(a), x, false, product.getTransposeB())
+                         : builder.matmul(x, matrix(a), product.getTransposeA(), true);
+    inner = scaled(builder, inner, scale);
+    return isLeft ? builder.matmul(matrix(b), inner)
+                  : builder.matmul(inner, matrix(b), false, true);
+  }
+
+  Value besideConvolution(nn::Builder &builder, nn::ConvolutionOp like, Value a, Value b,
+                          double scale) {
+    Value x = dropped(builder, like.getX());
+    Value inner = builder.create<nn::ConvolutionOp>(x, ofType(builder, a, x), like.getStridesAttr(),
+                                                    like.getDilationsAttr(), like.getPadsAttr(),
+                                                    like.getGroupsAttr());
+    inner = scaled(builder, inner, scale);
+    const size_t space = like.getStrides().size();
+    return builder.create<nn::ConvolutionOp>(
+        inner, ofType(builder, b, x), SmallVector<int64_t>(space, 1),
+        SmallVector<int64_t>(space, 1), SmallVector<int64_t>(2 * space, 0), /*groups=*/1);
+  }
+
+  static Value ofType(nn::Builder &builder, Value parameter, Value x) {
+    return builder.cast(parameter, nn::tensorType(x).getElementType());
+  }
+
+  static Value scaled(nn::Builder &builder, Value inner, double scale) {
+    inner = builder.named("lora_A", inner);
+    return scale == 1 ? inner : builder.named("lora_scaled", builder.scale(inner, scale));
   }
 
   /// As an ONNX Dropout that the file trains.
@@ -316,6 +368,17 @@ private:
     Value mask = builder.named("lora_mask", nn::dropoutMask(builder, keep, count, type));
     return builder.named("lora_dropout",
                          builder.create<nn::TrainingFormOp>(builder.mul(x, mask), x));
+  }
+
+  /// As of a module that has adapters of PEFT already.
+  bool checkNames() {
+    StringSet<> names;
+    for (const Parameter &parameter : model.parameters)
+      if (!names.insert(parameter.name).second)
+        (void)report.error(ExitCode::usage, Subject::ofOption("--lora"),
+                           "two parameters would have the name '" + parameter.name + "'",
+                           "an export of the model without adapters, or a pattern without it");
+    return report.empty();
   }
 
   /// What the plan and checkpoints say of them. The digest knows what names and shapes do not tell.

@@ -68,7 +68,7 @@ struct Model {
   std::vector<StateConstant> constants; // floats under names of the module's
   std::vector<AdapterEntry> adapters;
   std::vector<std::vector<char>> adapterValues; // bytes of their parameters
-  std::string parameterTable;           // every decision about initializers, with its reason
+  std::string parameterTable; // every decision about initializers, with its reason
   std::shared_ptr<const reader::ModelFile> file;
   std::shared_ptr<const reader::ExportedProgram> program; // that the file records
   bool trains = true;                                     // false: it is only run, as the file says

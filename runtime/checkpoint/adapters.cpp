@@ -54,7 +54,8 @@ void merge(const program &program, const arenas &arenas, const adapter &adapter,
                      &b_place = matrix_of(program, adapter.b);
   const auto *a = reinterpret_cast<const number *>(values_at(arenas, a_place));
   const auto *b = reinterpret_cast<const number *>(values_at(arenas, b_place));
-  const int64_t rank = a_place.shape[0], in = a_place.shape[1], out = b_place.shape[0];
+  const int64_t rank = a_place.shape[0], in = element_count(a_place) / rank, // with a kernel's axes
+      out = b_place.shape[0];
   const double factor = factor_of(program, adapter);
   std::vector<double> row(static_cast<size_t>(in));
   for (int64_t o = 0; o < out; ++o) {

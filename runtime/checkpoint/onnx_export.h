@@ -26,8 +26,8 @@ std::vector<std::string> files_of_export(const program &program, const std::stri
 void warn_of_range(const program &program, const arenas &arenas,
                    const std::function<void(const std::string &)> &warn);
 
-// Writes weights with their adapters added, by way of temporary names. Throws `failure` (exit_disk; exit_internal for
-// a damaged template).
+// Writes weights with their adapters added, by way of temporary names. Throws `failure` (exit_disk;
+// exit_internal for a damaged template).
 void export_onnx(const program &program, const arenas &arenas, const std::string &template_path,
                  const std::string &path, bool external_data, file_operations &files);
 

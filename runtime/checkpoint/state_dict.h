@@ -17,8 +17,9 @@ namespace trainc {
 
 using warning = std::function<void(const std::string &)>;
 
-// All parameters, with adapters added to the weights that they stand beside. What the module has no name for is written under its ONNX name, and warned of, as
-// are constants, which the program has no values of. Throws `failure` (exit_disk).
+// All parameters, with adapters added to the weights that they stand beside. What the module has no
+// name for is written under its ONNX name, and warned of, as are constants, which the program has
+// no values of. Throws `failure` (exit_disk).
 void write_state_dict(const program &program, const arenas &arenas, output_file &file,
                       const warning &warn);
 

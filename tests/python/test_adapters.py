@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """trainc --lora beside the PEFT library: losses of 20 steps, adapters of the trainer in PEFT, adapters of PEFT in the trainer."""
 import copy
+import json
 import os
 import subprocess
 
@@ -11,34 +12,47 @@ import trainc
 import transformers
 from safetensors.torch import load_file
 from test_train_step import BERT, GPT2, LLAMA, Logits, batches, relative, torch_step
+from torch import nn
 from trainc.compiler import find_program
 
 peft = pytest.importorskip("peft")
 
 STEPS, RANK, ALPHA, RATE = 20, 4, 16, 1e-3
-# name: configuration, class, pattern of the weights, PEFT's target_modules
+
+
+def convolutions():
+    return nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 1), nn.Tanh(), nn.Flatten(), nn.Linear(128, 10))
+
+
+def language_model(config, make):
+    return lambda: Logits(make(config))
+
+
+# name: module, pattern of the weights, PEFT's target_modules
 CASES = {
-    "gpt2": (GPT2, transformers.GPT2LMHeadModel, r".*\.(c_attn|c_proj|c_fc)\.weight", ["c_attn", "c_proj", "c_fc"]),
-    "bert": (BERT, transformers.BertForMaskedLM, r".*\.(query|value|dense)\.weight", ["query", "value", "dense"]),
-    "llama": (LLAMA, transformers.LlamaForCausalLM, r".*_proj\.weight", r".*_proj"),
+    "gpt2": (language_model(GPT2, transformers.GPT2LMHeadModel), r".*\.(c_attn|c_proj|c_fc)\.weight", ["c_attn", "c_proj", "c_fc"]),
+    "bert": (language_model(BERT, transformers.BertForMaskedLM), r".*\.(query|value|dense)\.weight", ["query", "value", "dense"]),
+    "llama": (language_model(LLAMA, transformers.LlamaForCausalLM), r".*_proj\.weight", r".*_proj"),
+    "convolutions": (convolutions, r".\.weight", ["0", "2", "5"]),
 }
 
 
-def data():
+def data(name):
     torch.manual_seed(1)
+    if name == "convolutions":
+        return torch.randn(4, 3, 8, 8), torch.randint(0, 10, (4,))
     return torch.randint(0, 101, (2, 16)), torch.randint(0, 101, (2, 16))
 
 
-def beside(module, targets, **settings):
+def beside(module, targets):
     """PEFT's model of the same module, with its own first values."""
-    config = peft.LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=targets, **settings)
-    return peft.get_peft_model(copy.deepcopy(module), config)
+    return peft.get_peft_model(copy.deepcopy(module), peft.LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=targets))
 
 
-def steps(model, rate=RATE):
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=rate, weight_decay=0.01)
-    kind = next(model.parameters()).dtype
-    return [torch_step(model, optimizer, x, y) for x, y in batches(*data(), STEPS)], kind
+def steps(model, pairs):
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=RATE, weight_decay=0.01)
+    wide = next(model.parameters()).dtype == torch.float64
+    return [torch_step(model, optimizer, x.double() if wide and x.is_floating_point() else x, y) for x, y in pairs]
 
 
 def run(*words):
@@ -50,41 +64,38 @@ def run(*words):
 class Trainer:
     """A trainer of the module's export, and the batches that PyTorch has, as files."""
 
-    def __init__(self, module, pattern, folder):
-        self.folder = folder
-        trainc.export(module, data()[0], folder / "model.onnx", dynamic=False, input_names=["input_ids"])
+    def __init__(self, module, pattern, example, folder):
+        self.folder, self.pairs = folder, list(batches(*example, STEPS))
+        trainc.export(module, example[0], folder / "model.onnx", dynamic=False, input_names=["x"])
         run(find_program(), folder / "model.onnx", "--lora", pattern, "--lora-rank", RANK, "--lora-alpha", ALPHA, "--quiet", "-o", folder / "out")
-        pairs = list(batches(*data(), STEPS))
-        for name, which in (("input_ids", 0), ("labels", 1)):
-            numpy.save(folder / f"{name}.npy", torch.cat([pair[which] for pair in pairs]).numpy())
+        self.x, y = (torch.cat(parts) for parts in zip(*self.pairs))
+        for name, values in (("x", self.x), ("labels", y)):
+            numpy.save(folder / f"{name}.npy", values.numpy())
 
-    def data(self, labels=True):
-        return [word for name in ["input_ids", "labels"][:1 + labels] for word in ("--data", f"{name}={self.folder / name}.npy")]
+    def data(self, *names):
+        return [word for name in names for word in ("--data", f"{name}={self.folder / name}.npy")]
 
     def train(self, *words, name="run"):
-        run(self.folder / "out/trainer", "train", *self.data(), "--steps", STEPS, "--learning-rate", RATE, "--weight-decay", 0.01, "--no-shuffle",
+        run(self.folder / "out/trainer", "train", *self.data("x", "labels"), "--steps", STEPS, "--learning-rate", RATE, "--weight-decay", 0.01, "--no-shuffle",
             "--no-progress", "--run", self.folder / name, *words)
-        import json
         lines = [json.loads(line) for line in open(self.folder / name / "log.jsonl")]
         return [line["loss"] for line in lines if "loss" in line]
 
-    def export(self, *words, which=("--run", "run")):
-        if which[0] == "--run":
-            which = ("--run", self.folder / which[1])
-        run(self.folder / "out/trainer", "export", *which, *words)
+    def export(self, *words):
+        run(self.folder / "out/trainer", "export", *words)
 
     def predict(self, name="run"):
         path = self.folder / "outputs.safetensors"
-        run(self.folder / "out/trainer", "predict", *self.data(labels=False), "--run", self.folder / name, "-o", path)
+        run(self.folder / "out/trainer", "predict", *self.data("x"), "--run", self.folder / name, "-o", path)
         return next(iter(load_file(path).values()))
 
 
 @pytest.fixture(params=CASES)
 def case(request, tmp_path):
-    config, make, pattern, targets = CASES[request.param]
+    make, pattern, targets = CASES[request.param]
     torch.manual_seed(0)
-    module = Logits(make(config)).eval()
-    return request.param, module, Trainer(module, pattern, tmp_path), targets
+    module = make().eval()
+    return request.param, module, Trainer(module, pattern, data(request.param), tmp_path), targets
 
 
 def largest_difference(one, other):
@@ -97,33 +108,32 @@ def test_beside_peft(case, tmp_path):
     theirs.save_pretrained(tmp_path / "first")
     double = copy.deepcopy(theirs).double()
     ours = trainer.train("--initialise", tmp_path / "first")
-    of_torch, exact = steps(theirs)[0], steps(double)[0]
+    of_torch, exact = steps(theirs, trainer.pairs), steps(double, trainer.pairs)
     own_error = relative(of_torch, exact)
     print(f"\n{name}: {relative(ours, exact):.2e}, PyTorch's own {own_error:.2e}")
     assert relative(ours, exact) < max(2e-5, 4 * own_error)
 
     # what the trainer writes is what PEFT loads
-    trainer.export("--adapter", tmp_path / "adapter", "-o", tmp_path / "merged.onnx", "--state-dict", tmp_path / "merged.safetensors")
+    trainer.export("--run", tmp_path / "run", "--adapter", tmp_path / "adapter", "-o", tmp_path / "merged.onnx", "--state-dict", tmp_path / "merged.safetensors")
     loaded = peft.PeftModel.from_pretrained(copy.deepcopy(module), tmp_path / "adapter")
-    ids = torch.from_numpy(numpy.load(tmp_path / "input_ids.npy"))
     with torch.no_grad():
-        outputs, base = loaded(ids), module(ids)
+        outputs, base = loaded(trainer.x), module(trainer.x)
         predicted = trainer.predict()
         print(f"{name}: the adapter in PEFT {largest_difference(outputs, predicted):.2e}, without it {largest_difference(base, predicted):.2e}")
         assert largest_difference(outputs, predicted) < 1e-5 < largest_difference(base, predicted)
         merged = copy.deepcopy(module)
         merged.load_state_dict(load_file(tmp_path / "merged.safetensors"), strict=False)
-        print(f"{name}: the merged state {largest_difference(merged(ids), predicted):.2e}")
-        assert largest_difference(merged(ids), predicted) < 1e-5
+        print(f"{name}: the merged state {largest_difference(merged(trainer.x), predicted):.2e}")
+        assert largest_difference(merged(trainer.x), predicted) < 1e-5
     import onnxruntime
     session = onnxruntime.InferenceSession(tmp_path / "merged.onnx", providers=["CPUExecutionProvider"])
-    of_file = torch.cat([torch.from_numpy(session.run(None, {"input_ids": part.numpy()})[0]) for part in ids.split(2)])
+    of_file = torch.cat([torch.from_numpy(session.run(None, {"x": x.numpy()})[0]) for x, _ in trainer.pairs])
     print(f"{name}: the merged file {largest_difference(of_file, predicted):.2e}")
     assert largest_difference(of_file, predicted) < 1e-5
 
     # what PEFT has trained goes on in the trainer
     theirs.save_pretrained(tmp_path / "trained")
-    ours, of_torch, exact = trainer.train("--initialise", tmp_path / "trained", name="on"), steps(theirs)[0], steps(double)[0]
+    ours, of_torch, exact = trainer.train("--initialise", tmp_path / "trained", name="on"), steps(theirs, trainer.pairs), steps(double, trainer.pairs)
     own_error = relative(of_torch, exact)
     print(f"{name}: goes on {relative(ours, exact):.2e}, PyTorch's own {own_error:.2e}")
     assert relative(ours, exact) < max(2e-5, 4 * own_error)
@@ -134,10 +144,10 @@ def test_first_values_are_peft_s(case, tmp_path):
     _, module, trainer, targets = case
     theirs = beside(module, targets)
     theirs.save_pretrained(tmp_path / "first")
-    trainer.export("--adapter", tmp_path / "adapter", which=("--checkpoint", "initial"))
+    trainer.export("--checkpoint", "initial", "--adapter", tmp_path / "adapter")
     ours, expected = load_file(tmp_path / "adapter/adapter_model.safetensors"), load_file(tmp_path / "first/adapter_model.safetensors")
     assert {name: value.shape for name, value in ours.items()} == {name: value.shape for name, value in expected.items()}
     for name, value in ours.items():
-        bound = value.shape[1] ** -0.5 if "lora_A" in name else 0
+        bound = value[0].numel() ** -0.5 if "lora_A" in name else 0
         assert value.abs().max() <= bound and (not bound or value.abs().max() > 0.8 * bound)
     assert os.path.exists(tmp_path / "adapter/adapter_config.json")

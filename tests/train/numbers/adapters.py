@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What adapters.test compares, from safetensors files: adapters.py COMMAND ARGUMENT...
 
+forms                        writes a model whose weights stand in every place that a product has, and data for it
 merged BASE MERGED ADAPTER   the merged state is W + (alpha / r) B A, in every other tensor that of the base
 moved ADAPTER FOLDER SIGN    writes the adapter, moved by SIGN along the direction that `slope` has
 slope GRADIENTS PLUS MINUS   the gradient along that direction is that of the losses in two logs
@@ -16,8 +17,45 @@ import shutil
 import struct
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from onnx_file import npy
+
 STEP = 1e-5  # of the central difference: its own error is of its square, that of rounding 1e-16 over it
 CODES = {"F32": "f", "F64": "d"}
+
+
+FORMS = """<ir_version: 8, opset_import: ["" : 17]>
+forms (float[2, 3, 4, 4] x) => (float[2, 7] y)
+<float[5, 3, 3, 3] kernel = {%s}, float[6, 5] left = {%s}, float[9, 24] turned = {%s}, float[9, 9] shared = {%s},
+ float[9] bias = {%s}, float[7, 9] last = {%s}>
+{
+  convolved = Conv <strides = [2, 2], pads = [1, 1, 1, 1]> (x, kernel)
+  bent = Tanh (convolved)
+  columns = Constant <value = int64[3] {2, 5, 4}> ()
+  matrices = Reshape (bent, columns)
+  before = MatMul (left, matrices)
+  rows = Constant <value = int64[2] {2, 24}> ()
+  flat = Reshape (before, rows)
+  first = Gemm <transB = 1> (flat, turned, bias)
+  second = Gemm (first, shared, bias)
+  bent_again = Tanh (second)
+  third = Gemm <alpha = 0.5> (bent_again, shared)
+  upright = Transpose <perm = [1, 0]> (last)
+  y = MatMul (third, upright)
+}
+"""
+
+
+def forms():
+    numbers = random.Random(1)
+
+    def some(count):
+        return [numbers.uniform(-1, 1) for _ in range(count)]
+    with open("forms.onnxtxt", "w") as file:
+        file.write(FORMS % tuple(", ".join(f"{x:.6f}" for x in some(count)) for count in (135, 30, 216, 81, 9, 63)))
+    for name, shape in ("x", (2, 3, 4, 4)), ("labels", (2, 7)):
+        with open(f"{name}.npy", "wb") as file:
+            file.write(npy(shape, some(math.prod(shape))))
 
 
 def read(path):
@@ -61,12 +99,13 @@ def merged(base, merged, adapter):
         if layer + ".lora_A.weight" not in parts:
             assert after[name] == (shape, weight), name
             continue
-        (rank, inner), a = parts.pop(layer + ".lora_A.weight")
-        (outer, _), b = parts.pop(layer + ".lora_B.weight")
+        (rank, *_), a = parts.pop(layer + ".lora_A.weight")
+        (outer, *_), b = parts.pop(layer + ".lora_B.weight")
+        inner = len(a) // rank
         scale = config["alpha_pattern"].get(layer, config["lora_alpha"]) / config["rank_pattern"].get(layer, config["r"])
         assert rank == config["rank_pattern"].get(layer, config["r"]) and layer in config["target_modules"], name
         turned = shape == [inner, outer] and config["fan_in_fan_out"]
-        assert turned or shape == [outer, inner], name
+        assert turned or shape[0] == outer, name
         moved = 0
         for o in range(outer):
             for i in range(inner):
