@@ -372,7 +372,7 @@ private:
 
   /// As of a module that has adapters of PEFT already.
   bool checkNames() {
-    StringSet<> names;
+    llvm::StringSet<> names;
     for (const Parameter &parameter : model.parameters)
       if (!names.insert(parameter.name).second)
         (void)report.error(ExitCode::usage, Subject::ofOption("--lora"),
