@@ -20,6 +20,7 @@
 #include "runtime/name_pattern.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/xxhash.h"
 #include <cmath>
 #include <cstring>
@@ -387,7 +388,8 @@ private:
     raw_string_ostream stream(text);
     for (const AdapterEntry &adapter : model.adapters)
       stream << "adapted   " << adapter.weight << " by " << adapter.a << " and " << adapter.b
-             << ", alpha " << adapter.alpha << ", dropout " << adapter.dropout << '\n';
+             << ", alpha " << format("%g", adapter.alpha) << ", dropout "
+             << format("%g", adapter.dropout) << '\n';
     model.parameterTable += text;
     StringRef digest = train::graphDigestOf(*model.module);
     if (!digest.empty())

@@ -45,7 +45,18 @@ double factor_of(const program &program, const adapter &adapter) {
 }
 
 const char *values_at(const arenas &arenas, const tensor_place &place) {
-  return arenas[arena_kind::parameters] + place.offset;
+  return arenas[place.arena] + place.offset;
+}
+
+template <typename number>
+std::vector<char> wide_values(const arenas &arenas, const tensor_place &place) {
+  std::vector<char> values(static_cast<size_t>(element_count(place)) * sizeof(number));
+  for (int64_t i = 0; i < element_count(place); ++i) {
+    const auto value = static_cast<number>(
+        number_at(place.type, values_at(arenas, place) + i * bytes_of(place.type)));
+    memcpy(values.data() + static_cast<size_t>(i) * sizeof value, &value, sizeof value);
+  }
+  return values;
 }
 
 template <typename number>
@@ -72,7 +83,7 @@ void merge(const program &program, const arenas &arenas, const adapter &adapter,
   }
 }
 
-std::string module_tensor(const adapter &adapter, const char *which) {
+std::string name_in_module(const adapter &adapter, const char *which) {
   return std::string(adapter.module) + ".lora_" + which + ".weight";
 }
 
@@ -93,7 +104,7 @@ void write_matrices(const program &program, const arenas &arenas, output_file &f
       const tensor_place &place = matrix_of(program, name);
       values.push_back(floats_of(arenas, place));
       const auto bytes = static_cast<int64_t>(values.back().size() * sizeof(float));
-      views.push_back({peft_prefix + module_tensor(adapter, which),
+      views.push_back({peft_prefix + name_in_module(adapter, which),
                        data_type::f32,
                        {place.shape, place.shape + place.rank},
                        reinterpret_cast<char *>(values.back().data()),
@@ -202,13 +213,20 @@ std::vector<char> merged_values(const program &program, const arenas &arenas,
       continue;
     const tensor_place &weight = matrix_of(program, adapter.weight);
     if (merged.empty())
-      merged.assign(values_at(arenas, weight), values_at(arenas, weight) + byte_count(weight));
+      merged = weight.type == data_type::f64 ? wide_values<double>(arenas, weight)
+                                             : wide_values<float>(arenas, weight);
     if (weight.type == data_type::f64)
       merge(program, arenas, adapter, reinterpret_cast<double *>(merged.data()));
     else
       merge(program, arenas, adapter, reinterpret_cast<float *>(merged.data()));
   }
   return merged;
+}
+
+bool has_adapter(const program &program, const std::string &parameter) {
+  const auto adapters = adapters_of(program);
+  return std::any_of(adapters.begin(), adapters.end(),
+                     [&](const adapter &adapter) { return adapter.weight == parameter; });
 }
 
 bool is_of_adapter(const program &program, const std::string &parameter) {

@@ -12,8 +12,13 @@
 
 namespace trainc {
 
-// The values of a parameter with all its adapters added, in its type and axes: W + (alpha / r) B A,
-// whose sums are f64 in a fixed order. Empty where it has none.
+// The type of a parameter's values with adapters: of 16 bits they would lose what was trained.
+constexpr data_type type_of_merged(data_type of_weight) {
+  return of_weight == data_type::f64 ? data_type::f64 : data_type::f32;
+}
+bool has_adapter(const program &program, const std::string &parameter);
+// Those values, in the parameter's axes: W + (alpha / r) B A, whose sums are f64 in a fixed order.
+// Empty where it has none.
 std::vector<char> merged_values(const program &program, const arenas &arenas,
                                 const std::string &parameter);
 

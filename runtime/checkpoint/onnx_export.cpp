@@ -145,46 +145,56 @@ struct initializer {
     if (type != data_type::f16 && type != data_type::bf16)
       return false;
     const std::vector<char> with_adapters = merged();
-    const char *values = with_adapters.empty() ? data : with_adapters.data();
+    const elements values = those_of(with_adapters);
     return type == data_type::f16 ? rounds_to_infinity<float16>(values)
                                   : rounds_to_infinity<bfloat16>(values);
   }
 
   void write_data(output_file &out) const {
     const std::vector<char> with_adapters = merged();
-    write_values(out, with_adapters.empty() ? data : with_adapters.data());
+    write_values(out, those_of(with_adapters));
   }
 
 private:
-  void write_values(output_file &out, const char *values) const {
+  struct elements {
+    const char *data;
+    data_type type; // in memory
+  };
+
+  elements those_of(const std::vector<char> &with_adapters) const {
+    return with_adapters.empty() ? elements{data, tensor->type}
+                                 : elements{with_adapters.data(), type_of_merged(tensor->type)};
+  }
+
+  void write_values(output_file &out, const elements &values) const {
     if (!transposed) {
       write_elements(out, values, element_count(*tensor));
       return;
     }
-    int64_t rows = tensor->shape[0], columns = tensor->shape[1], size = bytes_of(tensor->type);
+    int64_t rows = tensor->shape[0], columns = tensor->shape[1], size = bytes_of(values.type);
     std::vector<char> column(static_cast<size_t>(rows * size));
     for (int64_t c = 0; c < columns; ++c) {
       for (int64_t r = 0; r < rows; ++r)
-        memcpy(column.data() + r * size, values + (r * columns + c) * size,
+        memcpy(column.data() + r * size, values.data + (r * columns + c) * size,
                static_cast<size_t>(size));
-      write_elements(out, column.data(), rows);
+      write_elements(out, {column.data(), values.type}, rows);
     }
   }
 
-  void write_elements(output_file &out, const char *elements, int64_t count) const {
-    if (type == data_type::f16)
-      write_rounded<float16>(out, elements, count);
+  void write_elements(output_file &out, const elements &values, int64_t count) const {
+    if (type == values.type)
+      out.write(values.data, count * bytes_of(type));
+    else if (type == data_type::f16)
+      write_rounded<float16>(out, values, count);
     else if (type == data_type::bf16)
-      write_rounded<bfloat16>(out, elements, count);
-    else if (type != tensor->type)
-      write_rounded<float>(out, elements, count);
+      write_rounded<bfloat16>(out, values, count);
     else
-      out.write(elements, count * bytes_of(type));
+      write_rounded<float>(out, values, count);
   }
 
-  template <typename Number> bool rounds_to_infinity(const char *values) const {
+  template <typename Number> bool rounds_to_infinity(const elements &values) const {
     for (int64_t i = 0; i < element_count(*tensor); ++i) {
-      const double value = number_at(tensor->type, values + i * bytes_of(tensor->type));
+      const double value = number_at(values.type, values.data + i * bytes_of(values.type));
       const auto rounded = static_cast<Number>(static_cast<float>(value));
       if (std::isfinite(value) && !std::isfinite(static_cast<float>(rounded)))
         return true;
@@ -193,14 +203,14 @@ private:
   }
 
   template <typename Number>
-  void write_rounded(output_file &out, const char *elements, int64_t count) const {
+  void write_rounded(output_file &out, const elements &values, int64_t count) const {
     constexpr int64_t chunk = 1 << 16;
     std::vector<Number> rounded(static_cast<size_t>(std::min(chunk, count)));
     for (int64_t begin = 0; begin < count; begin += chunk) {
       const int64_t length = std::min(chunk, count - begin);
       for (int64_t i = 0; i < length; ++i)
         rounded[static_cast<size_t>(i)] = static_cast<Number>(static_cast<float>(
-            number_at(tensor->type, elements + (begin + i) * bytes_of(tensor->type))));
+            number_at(values.type, values.data + (begin + i) * bytes_of(values.type))));
       out.write(reinterpret_cast<const char *>(rounded.data()),
                 length * static_cast<int64_t>(sizeof(Number)));
     }

@@ -249,6 +249,12 @@ void write_state_dict(const program &program, const arenas &arenas, output_file 
   std::vector<tensor_view> parameters = parameter_tensors(program, arenas);
   std::erase_if(parameters,
                 [&](const tensor_view &tensor) { return is_of_adapter(program, tensor.name); });
+  for (tensor_view &tensor : parameters)
+    if (has_adapter(program, tensor.name)) {
+      const int64_t elements = tensor.bytes / bytes_of(tensor.type);
+      tensor.type = type_of_merged(tensor.type);
+      tensor.bytes = elements * bytes_of(tensor.type);
+    }
   write_values(program, parameters, file, warn, [&](const std::string &parameter) {
     return merged_values(program, arenas, parameter);
   });
