@@ -229,7 +229,8 @@ std::string stagesJson(const StageTable &plan, bool updatesInParts) {
                                                            {"gradients", needs.gradients},
                                                            {"optimizer_state", needs.state},
                                                            {"workspace", needs.workspace},
-                                                           {"constants", needs.constants}}},
+                                                           {"constants", needs.constants},
+                                                           {"frozen", needs.frozen}}},
                                    {"chunks", std::move(chunks)},
                                    {"boundaries", std::move(boundaries)},
                                    {"stages", std::move(stages)}});

@@ -87,6 +87,7 @@ private:
     plan.arenas.state = arenas.bytes("optimizer_state");
     plan.arenas.workspace = arenas.bytes("workspace");
     plan.arenas.constants = arenas.bytes("constants");
+    plan.arenas.frozen = arenas.bytes("frozen");
     plan.arenas.every_rank_has_all = plan.target == "cuda";
     plan.arenas.state_in_parts = plan.arenas.every_rank_has_all && plan.updatesInParts;
   }
