@@ -300,6 +300,10 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.trains = !forwardOnly;
   recipe.predicts = !noPredictions;
   recipe.frozenType = frozenType;
+  if (frozenType != "file" && (target != "cpu" || !library.empty() || precision == "f64"))
+    complain("--frozen-type",
+             "is of trainers for --target cpu alone so far, not of libraries or f64",
+             "--frozen-type file");
   if (!forwardOnly)
     readLosses(recipe, report);
   recipe.optimizer = optimizer + (stateType == "f32" ? "" : "+" + stateType) +
@@ -451,6 +455,9 @@ void Options::readAdapters(Recipe &recipe, Report &report) const {
       !(recipe.adapterDropout >= 0 && recipe.adapterDropout < 1))
     complain("--lora-dropout", "expects a number from 0 to below 1, found '" + loraDropout + "'",
              "--lora-dropout 0.05");
+  if (!lora.empty() && !groups.empty())
+    complain("--group", "adapters are in no group yet, so its rate would not be theirs",
+             "the command without --group or without --lora");
   for (StringRef name : {"lora-rank", "lora-alpha", "lora-dropout"})
     if (lora.empty() && is_contained(given, name))
       complain(dashed(name), "has no effect without --lora", "--lora '.*attn.*'");

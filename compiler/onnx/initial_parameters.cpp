@@ -99,7 +99,7 @@ static std::vector<WrittenTensor> tensorsOf(const Model &model, ArrayRef<FrozenW
   };
   auto fillUntil = [&](int64_t offset) {
     if (int64_t gap = offset - written; gap > 0)
-      add({"padding." + std::to_string(tensors.size()), nullptr, "u8", {gap}, gap});
+      add({padding_prefix + std::to_string(tensors.size()), nullptr, "u8", {gap}, gap});
   };
   for (const FrozenWeight &weight : frozen) {
     const Parameter &parameter = *llvm::find_if(

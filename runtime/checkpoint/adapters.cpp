@@ -236,6 +236,15 @@ bool is_of_adapter(const program &program, const std::string &parameter) {
   });
 }
 
+std::vector<std::string> trained_beside_adapters(const program &program) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < program.parameter_count; ++i)
+    if (const parameter_place &place = program.parameters[i];
+        place.role != parameter_role::frozen && !is_of_adapter(program, place.tensor.name))
+      names.emplace_back(place.tensor.name);
+  return names;
+}
+
 void write_adapters(const program &program, const arenas &arenas, const std::string &folder) {
   std::error_code error;
   fs::create_directories(folder, error);

@@ -30,6 +30,8 @@ constexpr char adapter_weights[] = "adapter_model.safetensors",
 
 // Writes these files into a folder, which is made. Throws `failure` (exit_disk).
 void write_adapters(const program &program, const arenas &arenas, const std::string &folder);
+// What training changes besides adapters, which these files do not hold.
+std::vector<std::string> trained_beside_adapters(const program &program);
 
 // Whether a file holds adapters alone. If so its names are those of the module then, without what
 // PEFT puts before them.

@@ -21,6 +21,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,8 @@ inline int64_t kept_parameters(const program &program) {
   return program.parameter_count - program.frozen_count;
 }
 std::vector<tensor_view> kept_parameter_tensors(const program &program, const arenas &arenas);
+// Whether a frozen weight has these values, rounded to its type.
+bool has_values_of(const tensor_view &frozen, const char *floats);
 // The places of parameters, and of trained ones the names of their moving averages.
 std::vector<tensor_view> averaged_tensors(const program &program, const arenas &arenas);
 bool keeps_average(const program &program);
@@ -106,6 +109,11 @@ checkpoint_info read_manifest(const std::string &folder);
 void verify_files(const checkpoint_info &info); // sizes and every checksum
 void check_model(const checkpoint_info &info, const program &program);
 void check_sound(const checkpoint_info &info, const program &program); // every tensor's values
+// Refuses other values than the program's of frozen weights that it maps: checkpoints of programs
+// that have them among their parameters hold them.
+void check_frozen_weights(const checkpoint_info &info, const program &program,
+                          const arenas &arenas);
+std::set<std::string> names_in(const checkpoint_info &info); // of its tensors
 void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors,
                   arena_access &access);
 

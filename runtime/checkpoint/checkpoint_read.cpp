@@ -250,7 +250,8 @@ std::vector<std::string> changes_of_computation(const computed_from_parameters &
     changes.push_back("the loss " + is + ", was " + was);
   if (std::string graph = change_of_graph(before, now); !graph.empty())
     changes.push_back(graph);
-  if (before.frozen_digest != now.frozen_digest && !before.frozen_digest.empty())
+  if (before.frozen_digest != now.frozen_digest && !before.frozen_digest.empty() &&
+      *now.frozen_digest)
     changes.push_back("the frozen weights, which have other values");
   return changes;
 }
@@ -278,6 +279,13 @@ public:
     read_tensor(*entry.file, entry.index, tensor, access, exit_checkpoint);
   }
 
+  std::set<std::string> names() const {
+    std::set<std::string> all;
+    for (const auto &[name, file] : holder_)
+      all.insert(name);
+    return all;
+  }
+
 private:
   struct opened {
     std::unique_ptr<input_file> file;
@@ -289,6 +297,31 @@ private:
 };
 
 } // namespace
+
+std::set<std::string> names_in(const checkpoint_info &info) { return tensor_files(info).names(); }
+
+void check_frozen_weights(const checkpoint_info &info, const program &program,
+                          const arenas &arenas) {
+  if (program.frozen_count == 0)
+    return;
+  const std::set<std::string> stored = names_in(info);
+  const std::vector<tensor_view> all = parameter_tensors(program, arenas);
+  host_access memory;
+  for (auto i = static_cast<size_t>(kept_parameters(program)); i < all.size(); ++i) {
+    if (!stored.count(all[i].name))
+      continue;
+    tensor_view floats = all[i];
+    floats.type = data_type::f32;
+    floats.bytes = floats.bytes / bytes_of(all[i].type) * bytes_of(floats.type);
+    std::vector<char> values(static_cast<size_t>(floats.bytes));
+    floats.data = values.data();
+    load_tensors(info, {floats}, memory);
+    if (!has_values_of(all[i], values.data()))
+      refuse(info.path, "has other values of the frozen weight '" + all[i].name +
+                            "' than the file beside the trainer\n  try: trainc of a model that has "
+                            "these values");
+  }
+}
 
 void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors,
                   arena_access &access) {

@@ -4,7 +4,9 @@
 #include "runtime/checkpoint/checkpoint.h"
 
 #include "runtime/checkpoint/number_class.h"
+#include "runtime/files/data_types.h"
 
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -27,6 +29,21 @@ std::vector<tensor_view> kept_parameter_tensors(const program &program, const ar
   std::vector<tensor_view> result = parameter_tensors(program, arenas);
   result.resize(static_cast<size_t>(kept_parameters(program)));
   return result;
+}
+
+bool has_values_of(const tensor_view &frozen, const char *floats) {
+  const int64_t count = frozen.bytes / bytes_of(frozen.type);
+  for (int64_t i = 0; i < count; ++i) {
+    float value;
+    memcpy(&value, floats + i * static_cast<int64_t>(sizeof value), sizeof value);
+    const double own = number_at(frozen.type, frozen.data + i * bytes_of(frozen.type));
+    const float rounded = frozen.type == data_type::bf16  ? static_cast<float>(bfloat16(value))
+                          : frozen.type == data_type::f16 ? static_cast<float>(float16(value))
+                                                          : value;
+    if (!(own == static_cast<double>(rounded)) && !(std::isnan(own) && std::isnan(rounded)))
+      return false;
+  }
+  return true;
 }
 
 static constexpr const char *average_state = "ema"; // dialects/train/parameter_average.h

@@ -248,7 +248,7 @@ std::vector<std::string> unknown_tensors(const weights &file, const program &pro
   for (const auto &[name, tensor] : file.tensors()) {
     const bool counts = name.size() >= counter.size() &&
                         name.compare(name.size() - counter.size(), counter.size(), counter) == 0;
-    if (!known.count(name) && !counts)
+    if (!known.count(name) && !counts && !name.starts_with(padding_prefix))
       others.push_back(name);
   }
   return others;
@@ -384,33 +384,15 @@ void warn_of_conversions(const reading &into, const weights &file, data_type typ
 
 } // namespace
 
-namespace {
-
-// A frozen weight keeps the program's values: whether the file has these.
-bool has_values_of(const tensor_view &frozen, const char *floats) {
-  const int64_t count = frozen.bytes / bytes_of(frozen.type);
-  for (int64_t i = 0; i < count; ++i) {
-    float value;
-    memcpy(&value, floats + i * static_cast<int64_t>(sizeof value), sizeof value);
-    const double own = number_at(frozen.type, frozen.data + i * bytes_of(frozen.type));
-    const float rounded = frozen.type == data_type::bf16  ? static_cast<float>(bfloat16(value))
-                          : frozen.type == data_type::f16 ? static_cast<float>(float16(value))
-                                                          : value;
-    if (!(own == static_cast<double>(rounded)) && !(std::isnan(own) && std::isnan(rounded)))
-      return false;
-  }
-  return true;
-}
-
-} // namespace
-
 void read_weights(const program &program, const arenas &arenas, arena_access &access,
                   const std::string &path, const warning &warn,
                   const std::vector<name_change> &changes) {
   const reading into = {program, access, warn};
   weights file(path);
   change_names(file, changes);
-  const bool holds_adapters = take_adapter_names(file);
+  // Names of adapters may be the program's own, of a module that has some.
+  const bool holds_adapters =
+      (program.adapter_count > 0 || sources_in(file, program).empty()) && take_adapter_names(file);
   const source_list sources = sources_of(into, file);
   if (holds_adapters)
     check_adapters(file, program);
@@ -487,7 +469,7 @@ void read_weights(const program &program, const arenas &arenas, arena_access &ac
                   path + ": has none of the model's parameters\n  try: names such as '" +
                       (parameters.empty() ? "" : parameters.front().name) +
                       "'; train --rename 'PATTERN=TEXT' changes those of the file");
-  if (!missing.empty() && !holds_adapters)
+  if (!missing.empty())
     into.warn(format_text("%s: has %zu of %zu parameters; initial values have %s", path.c_str(),
                           taken, parameters.size(), missing.c_str()));
   if (!parameters.empty())

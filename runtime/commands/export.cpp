@@ -110,8 +110,12 @@ int export_model(run &run) {
     if (!run.is_first())
       return;
     write_for_torch(run, parameters);
-    if (!options.adapter.empty())
+    if (!options.adapter.empty()) {
       write_adapters(run.prog, run.places(), options.adapter);
+      if (const auto others = trained_beside_adapters(run.prog); !others.empty())
+        run.warn(options.adapter + ": holds adapters alone, without what else was trained: " +
+                 first_of(others) + "\n  try: --state-dict FILE too, which has all of it");
+    }
     if (!options.output.empty()) {
       warn_of_range(run.prog, run.places(), [&](const std::string &text) { run.warn(text); });
       export_onnx(run.prog, run.places(), own_file(run.folder, own_template), options.output,

@@ -18,6 +18,7 @@ uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size);
 
 // A safetensors file may hold the checksum of a tensor's bytes, 8 digits, in its metadata under
 // this and the tensor's name. Those of trainc do, and readers check it where it is there.
+constexpr char padding_prefix[] = "padding."; // of tensors that fill gaps between others
 constexpr char tensor_checksum_prefix[] = "crc32c:";
 
 } // namespace trainc

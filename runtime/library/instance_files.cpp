@@ -103,10 +103,17 @@ void library_instance::load(const std::string &path) {
     warning_ +=
         (warning_.empty() ? "" : "\n") + info.path + ": its parameters were trained with " + change;
   const bool trains = target_.places()[arena_kind::optimizer_state] != nullptr;
-  load_tensors(info,
-               trains ? state_tensors(program_, target_.places())
-                      : parameter_tensors(program_, target_.places()),
-               target_);
+  std::vector<tensor_view> loaded = trains ? state_tensors(program_, target_.places())
+                                           : parameter_tensors(program_, target_.places());
+  // A trainer's checkpoint lacks frozen weights, which stay as they are.
+  std::set<std::string> lacking;
+  const std::set<std::string> stored = names_in(info);
+  for (int64_t i = 0; i < program_.parameter_count; ++i)
+    if (const parameter_place &place = program_.parameters[i];
+        place.role == parameter_role::frozen && !stored.count(place.tensor.name))
+      lacking.insert(place.tensor.name);
+  std::erase_if(loaded, [&](const tensor_view &tensor) { return lacking.count(tensor.name) > 0; });
+  load_tensors(info, loaded, target_);
   done_ = 0;
   position_ = {};
   position_.step = info.step;

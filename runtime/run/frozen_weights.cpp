@@ -42,6 +42,7 @@ frozen_weights::frozen_weights(const program &program, const std::string &path) 
   if (mapped == MAP_FAILED)
     throw failure(exit_machine, path + ": cannot be mapped: " + strerror(errno));
   mapping_ = static_cast<char *>(mapped);
+  uint32_t digest = 0; // as the compiler makes it
   // Whether all of them are there, where they are expected, and whole.
   for (int64_t i = 0; i < program.frozen_count; ++i) {
     const tensor_place &weight = frozen[i].tensor;
@@ -55,10 +56,13 @@ frozen_weights::frozen_weights(const program &program, const std::string &path) 
       sum = crc32c(sum, mapping_ + stored.offset + from, static_cast<size_t>(bytes));
       note_work();
     });
+    digest = crc32c(digest, &sum, sizeof sum);
     if (checksum != index.metadata.end() && checksum->second != format_text("%08x", sum))
       refuse(path, std::string("the frozen weight '") + weight.name +
                        "' has other values than its checksum says");
   }
+  if (*program.frozen_digest && format_text("%08x", digest) != program.frozen_digest)
+    refuse(path, "has frozen weights of another model");
 }
 
 frozen_weights::~frozen_weights() {

@@ -161,6 +161,7 @@ std::string run::load_chosen_parameters() {
       warn(path + ": is of a run that computes something else: now " + change);
     // Before the first update the average is that of nothing.
     const bool averages = options.average && info.step > info.skipped_steps;
+    check_frozen_weights(info, prog, places());
     load_tensors(
         info, averages ? averaged_tensors(prog, places()) : kept_parameter_tensors(prog, places()),
         target);

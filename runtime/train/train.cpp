@@ -150,8 +150,10 @@ void trainer::allocate() {
 void trainer::load_parameters() {
   if (!plan_.resumed.path.empty()) {
     run_.map_frozen_weights();
-    return run_.ranks.together(
-        [&] { load_tensors(plan_.resumed, state_tensors(run_.prog, run_.places()), run_.target); });
+    return run_.ranks.together([&] {
+      check_frozen_weights(plan_.resumed, run_.prog, run_.places());
+      load_tensors(plan_.resumed, state_tensors(run_.prog, run_.places()), run_.target);
+    });
   }
   run_.load_initial_parameters();
   if (!plan_.origin.parameters.empty())

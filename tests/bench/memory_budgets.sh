@@ -41,7 +41,7 @@ for i in 0 1 2 3 4 5 6 7 8 9; do
     --no-checkpoints --no-progress --run "$scratch/run" --overwrite >"$scratch/measured" 2>"$scratch/said" ||
     { cat "$scratch/said" && exit 1; }
   read -r _ megabytes <"$scratch/measured"
-  seconds=$(sed -n 's/.*"seconds": \([0-9.]*\).*/\1/p' "$scratch/run/log.jsonl" | sort -g | head -1)
-  echo "  resident $megabytes MiB, planned $((planned / 1048576)) MiB, a step $seconds s"
+  milliseconds=$(sed -n 's/.*"milliseconds": \([0-9.]*\).*/\1/p' "$scratch/run/log.jsonl" | sort -g | head -1)
+  echo "  resident $megabytes MiB, planned $((planned / 1048576)) MiB, a step $milliseconds ms"
   awk -v r="$megabytes" -v p="$planned" 'BEGIN { exit r * 1048576 > p + 60e6 }' || { echo "more is resident than planned and 60 MB" && exit 1; }
 done
