@@ -84,6 +84,7 @@ struct WrittenTensor {
   std::string type; // `f32`
   std::vector<int64_t> shape;
   int64_t bytes;
+  bool isFrozen = false;
 };
 } // namespace
 
@@ -91,7 +92,7 @@ struct WrittenTensor {
 static std::vector<WrittenTensor> tensorsOf(const Model &model, ArrayRef<FrozenWeight> frozen,
                                             bool isDouble) {
   std::vector<WrittenTensor> tensors;
-  llvm::StringSet<> isFrozen;
+  llvm::StringSet<> mapped;
   int64_t written = 0;
   auto add = [&](WrittenTensor tensor) {
     written += tensor.bytes;
@@ -105,22 +106,18 @@ static std::vector<WrittenTensor> tensorsOf(const Model &model, ArrayRef<FrozenW
     const Parameter &parameter = *llvm::find_if(
         model.parameters, [&](const Parameter &other) { return other.name == weight.name; });
     fillUntil(weight.offset);
-    isFrozen.insert(weight.name);
+    mapped.insert(weight.name);
     const auto bytes = static_cast<int64_t>(parameter.bytes.size());
     add({parameter.name, &parameter, weight.type, parameter.shape,
-         weight.type == "f32" ? bytes : bytes / 2});
+         weight.type == "f32" ? bytes : bytes / 2, /*isFrozen=*/true});
   }
   fillUntil(int64_t(llvm::alignTo(written, kHeaderAlignment)));
   for (const Parameter &parameter : model.parameters)
-    if (!isFrozen.contains(parameter.name))
+    if (!mapped.contains(parameter.name))
       add({parameter.name, &parameter, isDouble ? "f64" : "f32", parameter.shape,
            static_cast<int64_t>(parameter.bytes.size()) *
                (isDouble && !parameter.isDouble ? 2 : 1)});
   return tensors;
-}
-
-static bool isFrozen(ArrayRef<FrozenWeight> frozen, StringRef name) {
-  return llvm::any_of(frozen, [&](const FrozenWeight &weight) { return weight.name == name; });
 }
 
 static std::string headerOf(ArrayRef<WrittenTensor> tensors, ArrayRef<uint32_t> checksums) {
@@ -172,7 +169,7 @@ FailureOr<std::string> writeInitialParameters(const Model &model, ArrayRef<Froze
     return failure();
   uint32_t digest = 0; // of checksums
   for (auto [tensor, checksum] : llvm::zip_equal(tensors, checksums))
-    if (tensor.values && isFrozen(frozen, tensor.name))
+    if (tensor.isFrozen)
       digest = crc32c(digest, reinterpret_cast<const char *>(&checksum), sizeof checksum);
   std::string digits;
   if (!frozen.empty())

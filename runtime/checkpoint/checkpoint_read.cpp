@@ -304,18 +304,16 @@ void check_frozen_weights(const checkpoint_info &info, const program &program,
                           const arenas &arenas) {
   if (program.frozen_count == 0)
     return;
-  const std::set<std::string> stored = names_in(info);
+  const tensor_files files(info);
+  const std::set<std::string> stored = files.names();
   const std::vector<tensor_view> all = parameter_tensors(program, arenas);
   host_access memory;
   for (auto i = static_cast<size_t>(kept_parameters(program)); i < all.size(); ++i) {
     if (!stored.count(all[i].name))
       continue;
-    tensor_view floats = all[i];
-    floats.type = data_type::f32;
-    floats.bytes = floats.bytes / bytes_of(all[i].type) * bytes_of(floats.type);
-    std::vector<char> values(static_cast<size_t>(floats.bytes));
-    floats.data = values.data();
-    load_tensors(info, {floats}, memory);
+    std::vector<char> values;
+    const tensor_view floats = floats_beside(all[i], values);
+    files.read(floats, memory);
     if (!has_values_of(all[i], values.data()))
       refuse(info.path, "has other values of the frozen weight '" + all[i].name +
                             "' than the file beside the trainer\n  try: trainc of a model that has "

@@ -31,6 +31,15 @@ std::vector<tensor_view> kept_parameter_tensors(const program &program, const ar
   return result;
 }
 
+tensor_view floats_beside(const tensor_view &frozen, std::vector<char> &values) {
+  tensor_view floats = frozen;
+  floats.type = data_type::f32;
+  floats.bytes = frozen.bytes / bytes_of(frozen.type) * bytes_of(floats.type);
+  values.resize(static_cast<size_t>(floats.bytes));
+  floats.data = values.data();
+  return floats;
+}
+
 bool has_values_of(const tensor_view &frozen, const char *floats) {
   const int64_t count = frozen.bytes / bytes_of(frozen.type);
   for (int64_t i = 0; i < count; ++i) {

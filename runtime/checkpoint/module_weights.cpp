@@ -438,11 +438,8 @@ void read_weights(const program &program, const arenas &arenas, arena_access &ac
       take(into, tensor);
       continue;
     }
-    tensor_view floats = tensor;
-    floats.type = data_type::f32;
-    floats.bytes = tensor.bytes / bytes_of(tensor.type) * bytes_of(floats.type);
-    std::vector<char> values(static_cast<size_t>(floats.bytes));
-    floats.data = values.data();
+    std::vector<char> values;
+    const tensor_view floats = floats_beside(tensor, values);
     take({program, memory, warn}, floats);
     if (!has_values_of(tensor, values.data()))
       add_to(changed, "'" + tensor.name + "'");
