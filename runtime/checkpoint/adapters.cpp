@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char *peft_prefix = "base_model.model.";
-constexpr int64_t largest_configuration = 16 << 20; // bytes
-constexpr int deepest_configuration = 8;
+constexpr int64_t largest_adapter_configuration = 16 << 20; // bytes
+constexpr int deepest_adapter_configuration = 8;
 
 std::span<const adapter> adapters_of(const program &program) {
   return {program.adapters, static_cast<size_t>(program.adapter_count)};
@@ -117,7 +117,7 @@ void write_matrices(const program &program, const arenas &arenas, output_file &f
 }
 
 // The rank and alpha of the first adapter are those of all that its patterns do not name.
-std::string configuration_of(const program &program) {
+std::string peft_configuration_of(const program &program) {
   const adapter &first = program.adapters[0];
   const int64_t rank = rank_of(program, first);
   json modules = json::array(), ranks = json::object(), alphas = json::object();
@@ -153,11 +153,11 @@ json configuration_beside(const weights &weights) {
   if (!fs::exists(path, ignored))
     return nullptr;
   const input_file file(path, exit_checkpoint);
-  if (file.size() > largest_configuration)
+  if (file.size() > largest_adapter_configuration)
     throw failure(exit_checkpoint, path + ": is too large for the configuration of an adapter");
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
-  json configuration = bounded_json(text, deepest_configuration);
+  json configuration = bounded_json(text, deepest_adapter_configuration);
   if (!configuration.is_object() || !configuration.contains("lora_alpha") ||
       !configuration["lora_alpha"].is_number())
     throw failure(exit_checkpoint, path + ": is no configuration of a LoRA adapter: it has no "
@@ -253,7 +253,7 @@ void write_adapters(const program &program, const arenas &arenas, const std::str
   output_file matrices(folder + "/" + adapter_weights),
       configuration(folder + "/" + adapter_configuration);
   write_matrices(program, arenas, matrices);
-  const std::string text = configuration_of(program);
+  const std::string text = peft_configuration_of(program);
   configuration.write(text.data(), static_cast<int64_t>(text.size()));
   publish_together({&matrices, &configuration});
 }

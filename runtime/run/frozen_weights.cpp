@@ -13,7 +13,7 @@
 namespace trainc {
 namespace {
 
-[[noreturn]] void refuse(const std::string &path, const std::string &why) {
+[[noreturn]] void refuse_base(const std::string &path, const std::string &why) {
   throw failure(exit_checkpoint, path + ": " + why +
                                      "\n  try: the file that the compiler wrote with this trainer, "
                                      "or compile it again");
@@ -23,7 +23,7 @@ const stored_tensor &stored_in(const safetensors_index &index, const std::string
                                const char *name) {
   const auto found = index.tensors.find(name);
   if (found == index.tensors.end())
-    refuse(path, std::string("has no frozen weight '") + name + "'");
+    refuse_base(path, std::string("has no frozen weight '") + name + "'");
   return found->second;
 }
 
@@ -37,7 +37,7 @@ frozen_weights::frozen_weights(const program &program, const std::string &path) 
   begin_ = stored_in(index, path, frozen->tensor.name).offset - frozen->tensor.offset;
   bytes_ = static_cast<size_t>(begin_ + program.frozen_bytes);
   if (begin_ < 0 || begin_ % 64 != 0 || static_cast<int64_t>(bytes_) > file.size())
-    refuse(path, "does not have frozen weights where the trainer expects them");
+    refuse_base(path, "does not have frozen weights where the trainer expects them");
   void *mapped = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (mapped == MAP_FAILED)
     throw failure(exit_machine, path + ": cannot be mapped: " + strerror(errno));
@@ -50,7 +50,7 @@ frozen_weights::frozen_weights(const program &program, const std::string &path) 
     const auto checksum = index.metadata.find(std::string(tensor_checksum_prefix) + weight.name);
     if (stored.type != safetensors_name_of(weight.type) ||
         stored.offset != begin_ + weight.offset || stored.bytes != byte_count(weight))
-      refuse(path, std::string("has another form of the frozen weight '") + weight.name + "'");
+      refuse_base(path, std::string("has another form of the frozen weight '") + weight.name + "'");
     uint32_t sum = 0;
     in_transfers(stored.bytes, [&](int64_t from, int64_t bytes) {
       sum = crc32c(sum, mapping_ + stored.offset + from, static_cast<size_t>(bytes));
@@ -58,11 +58,11 @@ frozen_weights::frozen_weights(const program &program, const std::string &path) 
     });
     digest = crc32c(digest, &sum, sizeof sum);
     if (checksum != index.metadata.end() && checksum->second != format_text("%08x", sum))
-      refuse(path, std::string("the frozen weight '") + weight.name +
-                       "' has other values than its checksum says");
+      refuse_base(path, std::string("the frozen weight '") + weight.name +
+                            "' has other values than its checksum says");
   }
   if (*program.frozen_digest && format_text("%08x", digest) != program.frozen_digest)
-    refuse(path, "has frozen weights of another model");
+    refuse_base(path, "has frozen weights of another model");
 }
 
 frozen_weights::~frozen_weights() {
