@@ -234,6 +234,12 @@ check_fixture() {
   "$TRAINC_COMPARE" gradients gradients.safetensors "$expected"
 }
 
+# damage FILE OFFSET: another byte there
+damage() {
+  local byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+  printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
 # refused CODE PATTERN... -- COMMAND...: the command must end with CODE and its message must
 # hold every pattern (extended regular expressions) and come from no crash.
 refused() {
