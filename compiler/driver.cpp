@@ -156,6 +156,12 @@ private:
     return succeeded(table);
   }
 
+  /// Whether the trainer maps frozen weights as their file has them.
+  bool storesFrozen() const {
+    return recipe.trains && recipe.target == "cpu" && recipe.precision != "f64" &&
+           options.library.empty();
+  }
+
   bool read() {
     clock.begin("import");
     FailureOr<Model> result = readModel(options.model, recipe, context, report);
@@ -163,15 +169,14 @@ private:
       return false;
     model = std::move(*result);
     setTarget(*model.module, target());
-    setExports(*model.module, exportInitializers(model));
+    setExports(*model.module, exportInitializers(model, storesFrozen()));
     setModuleTensors(*model.module, moduleTensors(model));
     setStatePieces(*model.module, statePieces(model));
     setStateConstants(*model.module, model.constants);
     setAdapters(*model.module, model.adapters);
     setInfiniteParameters(*model.module, infiniteParameters(model));
-    if (recipe.trains && recipe.target == "cpu" && recipe.precision != "f64" &&
-        options.library.empty())
-      setStoredTypes(*model.module, frozenWeights(model, recipe));
+    if (storesFrozen())
+      setStoredForms(*model.module, frozenWeights(model, recipe));
     train::setLosses(*model.module, recipe.losses);
     if (options.shardsGradients())
       shardGradients(*model.module);
@@ -399,10 +404,10 @@ private:
 
   bool writeParameters() {
     FailureOr<std::string> digest =
-        writeInitialParameters(model, frozenWeightsOf(*model.module),
+        writeInitialParameters(model, frozenTensorsOf(*model.module),
                                output.entry("parameters.safetensors"), recipe.precision, report);
-    if (failed(digest) ||
-        failed(writeExportTemplate(model, output.entry("export_template.onnx"), report)))
+    if (failed(digest) || failed(writeExportTemplate(model, storesFrozen(),
+                                                     output.entry("export_template.onnx"), report)))
       return false;
     if (!digest->empty())
       train::setFrozenDigest(*model.module, *digest);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace trainc {
 
@@ -13,6 +14,7 @@ struct ExportEntry {
   std::string parameterName;
   bool transposed = false;
   std::string type = {}; // of 16 bits, `f16` or `bf16`, that the file has; empty: the parameter's
+  std::vector<int64_t> shape = {}; // of integers in the file: `i4`, `u4`, `i8` or `u8`
 };
 
 /// Elements of a tensor of the module's state that lie side by side in a parameter, too, whose
@@ -23,10 +25,20 @@ struct StatePiece {
   int64_t from = 0, to = 0, count = 0; // the first in each, and how many
 };
 
-/// A weight that the trainer maps: the type of its elements, and where in the block of all of them.
+/// A tensor that the trainer maps: the type of its elements, and where in the block of all of them.
+struct FrozenTensor {
+  std::string name, type; // `f32`, `bf16`, `f16`, `u8` or `i8`
+  std::vector<int64_t> shape;
+  int64_t offset = 0; // bytes
+};
+
+/// A weight that the trainer maps. One as integers with scales has the numbers of their
+/// `quantized_layout`, and its zero points a name where there are any.
 struct FrozenWeight {
-  std::string name, type; // `f32`, `bf16` or `f16`
-  int64_t offset = 0;     // bytes
+  FrozenTensor tensor;
+  std::vector<int64_t> shape = {}; // of one as integers
+  std::vector<int64_t> layout = {};
+  FrozenTensor scales = {}, zeros = {};
 };
 
 /// A tensor of the module's state that is compiled into the program.

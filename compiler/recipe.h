@@ -43,7 +43,7 @@ struct Recipe {
   std::string precision = "f32";                                // or bf16, fp16, f64
   std::string exportType = "file"; // of parameters in exports: file, f32, bf16 or fp16
   std::string keptF32; // regular expression of nodes and modules whose products stay f32
-  std::string frozenType = "file"; // of frozen weights: file, bf16 or fp16
+  std::string frozenType = "file"; // of frozen weights: file, bf16, fp16, int8 or int4
   std::string target = "cpu";      // or cuda
   int64_t rowChunk = 0;            // bytes of what is computed in chunks of rows; 0: nothing is
   std::string kept;      // regular expression of nodes whose values stay in memory; empty: none

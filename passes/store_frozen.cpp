@@ -7,14 +7,18 @@
 // and become arguments of the type that is stored; plan-memory gives them an arena of their own,
 // which the trainer maps. A product in 16 bits reads a weight of that type as it is. Every other
 // reader has a cast of its own, so that a widened weight lives for one step alone: equal casts must
-// not be merged again, so nothing after this pass simplifies. Weakness: a product of another type
-// than its weight widens or rounds the whole weight in front of it.
+// not be merged again, so nothing after this pass simplifies. A weight that is integers with scales
+// is dequantized in the place of a cast; of a table only the rows that are gathered. Weakness: a
+// product of another type than its weight widens or rounds the whole weight in front of it.
+#include "dialects/elements/element_type.h"
+#include "dialects/kernel/kernel.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
 #include "dialects/nn/views.h"
 #include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -29,29 +33,40 @@ struct StoreFrozen : PassWrapper<StoreFrozen, OperationPass<ModuleOp>> {
     return "read frozen weights in the type that their file has";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<nn::NNDialect, train::TrainDialect>();
+    registry.insert<kernel::KernelDialect, nn::NNDialect, train::TrainDialect>();
   }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    for (auto function : module.getOps<func::FuncOp>())
+    for (auto function : module.getOps<func::FuncOp>()) {
+      parts.clear();
       for (unsigned i = 0; !function.isDeclaration() && i < function.getNumArguments(); ++i)
-        if (auto role = train::roleAs<train::ParameterAttr>(function, i))
-          if (Type stored = train::storedTypeOf(module, role.getName()))
+        if (auto role = train::roleAs<train::ParameterAttr>(function, i)) {
+          if (auto form = train::quantizedFormOf(module, role.getName()))
+            storeIntegers(function, i, form);
+          else if (Type stored = train::storedTypeOf(module, role.getName()))
             store(function, i, stored);
+        }
+    }
     leaveLayout(module);
   }
 
 private:
+  llvm::StringMap<BlockArgument> parts; // scales and zero points of the function's weights
+
+  static void setType(func::FuncOp function, unsigned index, Type type) {
+    function.getArgument(index).setType(type);
+    SmallVector<Type> inputs = llvm::to_vector(function.getArgumentTypes());
+    inputs[index] = type;
+    function.setFunctionType(
+        FunctionType::get(function.getContext(), inputs, function.getResultTypes()));
+  }
+
   static void store(func::FuncOp function, unsigned index, Type stored) {
     BlockArgument weight = function.getArgument(index);
     auto wide = cast<RankedTensorType>(weight.getType());
     if (wide.getElementType() != stored) {
-      weight.setType(wide.clone(stored));
-      SmallVector<Type> inputs = llvm::to_vector(function.getArgumentTypes());
-      inputs[index] = weight.getType();
-      function.setFunctionType(
-          FunctionType::get(function.getContext(), inputs, function.getResultTypes()));
+      setType(function, index, wide.clone(stored));
       readAsStored(weight, wide);
     }
     for (Operation *reader : llvm::to_vector(weight.getUsers()))
@@ -91,6 +106,137 @@ private:
       use.set(own->getResult(0));
     }
     op->erase();
+  }
+
+  /// A weight that is integers, as one function sees it.
+  struct Integers {
+    train::QuantizedAttr form;
+    RankedTensorType wide;
+    Value integers, scales, zeros;
+    SmallVector<int64_t> layout() const { return llvm::to_vector(form.getLayout()); }
+  };
+
+  void storeIntegers(func::FuncOp function, unsigned index, train::QuantizedAttr form) {
+    BlockArgument weight = function.getArgument(index);
+    Integers own{form, cast<RankedTensorType>(weight.getType()), weight, {}, {}};
+    setType(function, index, form.getIntegers());
+    own.scales = part(function, form.getScales(), form.getScalesType());
+    if (form.getZeros())
+      own.zeros = part(function, form.getZeros(), form.getZerosType());
+    SmallVector<Operation *> way;
+    read(weight, way, own);
+  }
+
+  /// The argument of that name, behind the weights.
+  Value part(func::FuncOp function, StringAttr name, Type type) {
+    BlockArgument &argument = parts[name.getValue()];
+    if (argument)
+      return argument;
+    unsigned index = 0;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (train::roleAs<train::ParameterAttr>(function, i))
+        index = i + 1;
+    auto role = train::ParameterAttr::get(function.getContext(), name, train::Run::frozen,
+                                          StringAttr(), /*group=*/0);
+    function.insertArgument(index, type, train::attributesOf(role), NameLoc::get(name));
+    return argument = function.getArgument(index);
+  }
+
+  /// Gives each reader of a value that stands for the weight floats of its own, by the `way` of
+  /// casts and views that leads to it.
+  static void read(Value value, SmallVectorImpl<Operation *> &way, Integers own) {
+    for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
+      Operation *reader = use.getOwner();
+      auto gather = dyn_cast<nn::GatherOp>(reader);
+      if (isa<nn::CastOp>(reader) || isView(reader)) {
+        way.push_back(reader);
+        read(reader->getResult(0), way, own);
+        way.pop_back();
+        reader->erase();
+      } else if (gather && use.getOperandNumber() == 0 && way.empty() && hasRows(own)) {
+        readRows(gather, own);
+      } else {
+        OpBuilder at(reader);
+        use.set(floatsBehind(at, reader->getLoc(), way, own));
+      }
+    }
+  }
+
+  static Value floatsBehind(OpBuilder &at, Location location, ArrayRef<Operation *> way,
+                            Integers own) {
+    Type element = own.wide.getElementType();
+    auto rounded = way.empty() ? nn::CastOp() : dyn_cast<nn::CastOp>(way.front());
+    if (rounded && isNarrowFloat(rounded.getType().getElementType())) {
+      element = rounded.getType().getElementType();
+      way = way.drop_front();
+    }
+    const Location ofWeight = roleLocation("weight", withoutRole(location));
+    Value floats = dequantize(at, ofWeight, own, own.layout(),
+                              {own.integers, own.scales, own.zeros}, own.wide.clone(element));
+    for (Operation *step : way) {
+      IRMapping mapping;
+      mapping.map(step->getOperand(0), floats);
+      Operation *copy = at.clone(*step, mapping);
+      copy->setLoc(ofWeight);
+      floats = copy->getResult(0);
+    }
+    return floats;
+  }
+
+  /// `tensors`: integers, scales, and zero points or null.
+  static Value dequantize(OpBuilder &at, Location location, Integers own, ArrayRef<int64_t> layout,
+                          ArrayRef<Value> tensors, RankedTensorType result) {
+    SmallVector<Value> inputs(tensors.take_front(own.zeros ? 3 : 2));
+    auto call = at.create<kernel::CallOp>(location, TypeRange{result}, "dequantize", "dequantize",
+                                          ArrayRef<int64_t>(), inputs);
+    call.setNumbersAttr(at.getArrayAttr({at.getDenseI64ArrayAttr(layout)}));
+    constexpr double kEach = 2; // a subtraction and a product
+    call.setFlops(APFloat(kEach * static_cast<double>(result.getNumElements())));
+    return call.getOuts().front();
+  }
+
+  // ---- rows of a table
+
+  // Places of quantized_layout.
+  enum : unsigned { kBits, kOuter = 3, kInner = 5, kRow = 7, kScaleOuter = 8, kZeroOuter = 11 };
+
+  static bool isInteger(Value tensor) {
+    return !isa<FloatType>(nn::tensorType(tensor).getElementType());
+  }
+
+  /// How many elements of memory a row of numbers takes, of which each of integers has `bits`.
+  static int64_t rowOf(Value tensor, int64_t numbers, int64_t bits) {
+    return isInteger(tensor) ? numbers * bits / 8 : numbers;
+  }
+
+  /// Whether each row has numbers of its own, in whole bytes.
+  static bool hasRows(Integers own) {
+    const SmallVector<int64_t> layout = own.layout();
+    const int64_t bits = layout[kBits];
+    return own.wide.getRank() == 2 && layout[kInner] == 1 && layout[kScaleOuter] > 0 &&
+           layout[kOuter] == own.wide.getDimSize(0) && layout[kRow] * bits % 8 == 0 &&
+           (!own.zeros || !isInteger(own.zeros) || layout[kZeroOuter] * bits % 8 == 0);
+  }
+
+  /// The rows that are asked for, as floats: not those of a table as floats.
+  static void readRows(nn::GatherOp gather, Integers own) {
+    OpBuilder at(gather);
+    nn::Builder builder(at, roleLocation("rows", withoutRole(gather.getLoc())));
+    SmallVector<int64_t> layout = own.layout();
+    const int64_t rows = layout[kOuter], bits = layout[kBits];
+    auto take = [&](Value table, int64_t numbers) -> Value {
+      if (!table)
+        return table;
+      Value flat = builder.reshape(table, {rows, rowOf(table, numbers, bits)});
+      return builder.create<nn::GatherOp>(flat, gather.getIndices());
+    };
+    SmallVector<Value> tensors{take(own.integers, layout[kRow]),
+                               take(own.scales, layout[kScaleOuter]),
+                               take(own.zeros, layout[kZeroOuter])};
+    layout[kOuter] = nn::tensorType(gather.getIndices()).getNumElements();
+    Value result = dequantize(at, gather.getLoc(), own, layout, tensors, gather.getType());
+    gather.replaceAllUsesWith(result);
+    gather.erase();
   }
 
   static void leaveLayout(ModuleOp module) {

@@ -7,6 +7,7 @@
 
 #include "runtime/element_range.h"
 #include "runtime/gradient_exchange.h"
+#include "runtime/kernels/dequantize.h"
 #include "runtime/kernels/infinity.h"
 #include "runtime/pipeline.h"
 
@@ -123,6 +124,11 @@ struct export_initializer {
   const char *parameter_name;
   bool transposed;
   data_type rounded_to = data_type::f32; // f16 or bf16: the file's type; f32: as the parameter is
+  // Of integers that the file has, too: the type's number in ONNX and the tensor's shape. Of those
+  // of four bits a byte of the parameter has two.
+  int64_t integer_type = 0;
+  int integer_rank = 0;
+  int64_t integer_shape[max_rank] = {};
 };
 
 // Elements of a tensor of the module's state that lie side by side in a parameter, too: gates that
@@ -143,6 +149,15 @@ struct adapter {
   double alpha, dropout;
   bool is_in_by_out;         // the weight's axes; else [out, in]
   bool is_modules_in_by_out; // as the module has it
+};
+
+// A frozen weight of floats that is integers with scales in memory, by the names of these
+// parameters; without zero points: null.
+struct quantized_weight {
+  const char *integers, *scales, *zeros;
+  quantized_layout layout;
+  int rank;
+  int64_t shape[max_rank]; // of the weight
 };
 
 // A tensor of the module's state that is compiled into the program.
@@ -315,6 +330,8 @@ struct program {
   const char *frozen_digest = ""; // of their values
   const adapter *adapters = nullptr;
   int64_t adapter_count = 0;
+  const quantized_weight *quantized_weights = nullptr;
+  int64_t quantized_weight_count = 0;
 };
 
 // Whether the address is in the arena of parameters.

@@ -24,6 +24,21 @@ void trainc::setTarget(ModuleOp module, const Target &target) {
                                           builder.getStrArrayAttr(architectures)));
 }
 
+// Types that tensors of the file may have.
+static Type storedElement(Builder &builder, StringRef type) {
+  return type == "bf16"  ? Type(builder.getBF16Type())
+         : type == "f16" ? Type(builder.getF16Type())
+         : type == "f32" ? Type(builder.getF32Type())
+                         : IntegerType::get(builder.getContext(), type.ends_with("4") ? 4 : 8,
+                                            type.starts_with("u") ? IntegerType::Unsigned
+                                                                  : IntegerType::Signless);
+}
+
+static std::string nameOfStored(Type integers) {
+  return (integers.isUnsignedInteger() ? "u" : "i") +
+         std::to_string(integers.getIntOrFloatBitWidth());
+}
+
 static SmallVector<train::ExportAttr> attributesOf(ModuleOp module, ArrayRef<ExportEntry> entries) {
   Builder builder(module.getContext());
   SmallVector<train::ExportAttr> attributes;
@@ -34,16 +49,24 @@ static SmallVector<train::ExportAttr> attributesOf(ModuleOp module, ArrayRef<Exp
         builder.getStringAttr(entry.parameterName),
         entry.type == "f16"    ? Type(builder.getF16Type())
         : entry.type == "bf16" ? Type(builder.getBF16Type())
-                               : Type()));
+        : entry.shape.empty()
+            ? Type()
+            : RankedTensorType::get(entry.shape, storedElement(builder, entry.type))));
   return attributes;
 }
 
 static std::vector<ExportEntry> entriesOf(ArrayRef<train::ExportAttr> attributes) {
   std::vector<ExportEntry> entries;
-  for (train::ExportAttr entry : attributes)
+  for (train::ExportAttr entry : attributes) {
     entries.push_back({entry.getInitializer().str(), entry.getParameter().str(),
-                       entry.getForm() == train::ExportForm::transposed,
-                       entry.getType() ? elementTypeOf(entry.getType()).name.str() : ""});
+                       entry.getForm() == train::ExportForm::transposed});
+    if (auto packed = dyn_cast_if_present<RankedTensorType>(entry.getType())) {
+      entries.back().type = nameOfStored(packed.getElementType());
+      entries.back().shape = packed.getShape();
+    } else if (entry.getType()) {
+      entries.back().type = elementTypeOf(entry.getType()).name.str();
+    }
+  }
   return entries;
 }
 
@@ -134,19 +157,40 @@ void trainc::setInfiniteParameters(ModuleOp module, ArrayRef<std::string> names)
   train::setInfiniteParameters(module, attributes);
 }
 
-void trainc::setStoredTypes(ModuleOp module, ArrayRef<FrozenWeight> weights) {
+void trainc::setStoredForms(ModuleOp module, ArrayRef<FrozenWeight> weights) {
   Builder builder(module.getContext());
-  SmallVector<NamedAttribute> types;
-  for (const FrozenWeight &weight : weights)
-    types.push_back(builder.getNamedAttr(
-        weight.name, TypeAttr::get(weight.type == "bf16"  ? Type(builder.getBF16Type())
-                                   : weight.type == "f16" ? Type(builder.getF16Type())
-                                                          : Type(builder.getF32Type()))));
-  train::setStoredTypes(module, types);
+  std::map<std::string, Attribute> forms; // two weights may share what they have besides integers
+  auto typeOf = [&](const FrozenTensor &tensor) {
+    return RankedTensorType::get(tensor.shape, storedElement(builder, tensor.type));
+  };
+  auto add = [&](const FrozenTensor &tensor) {
+    forms[tensor.name] = TypeAttr::get(storedElement(builder, tensor.type));
+  };
+  for (const FrozenWeight &weight : weights) {
+    add(weight.tensor);
+    if (weight.layout.empty())
+      continue;
+    add(weight.scales);
+    StringAttr zeros;
+    Type zerosType;
+    if (!weight.zeros.name.empty()) {
+      add(weight.zeros);
+      zeros = builder.getStringAttr(weight.zeros.name);
+      zerosType = typeOf(weight.zeros);
+    }
+    forms[weight.tensor.name] = train::QuantizedAttr::get(
+        module.getContext(), RankedTensorType::get(weight.shape, builder.getF32Type()),
+        weight.layout, typeOf(weight.tensor), builder.getStringAttr(weight.scales.name),
+        typeOf(weight.scales), zeros, zerosType);
+  }
+  SmallVector<NamedAttribute> named;
+  for (const auto &[name, form] : forms)
+    named.push_back(builder.getNamedAttr(name, form));
+  train::setStoredForms(module, named);
 }
 
-std::vector<FrozenWeight> trainc::frozenWeightsOf(ModuleOp module) {
-  std::vector<FrozenWeight> weights;
+std::vector<FrozenTensor> trainc::frozenTensorsOf(ModuleOp module) {
+  std::vector<FrozenTensor> tensors;
   std::set<std::string> names;
   for (auto function : module.getOps<func::FuncOp>())
     for (unsigned i = 0; !function.isDeclaration() && i < function.getNumArguments(); ++i) {
@@ -156,12 +200,12 @@ std::vector<FrozenWeight> trainc::frozenWeightsOf(ModuleOp module) {
       const std::string name = train::nameOf(function, i).str();
       auto type = cast<RankedTensorType>(function.getArgument(i).getType());
       if (names.insert(name).second)
-        weights.push_back(
-            {name, elementTypeOf(type.getElementType()).name.str(), place.getOffset()});
+        tensors.push_back({name, elementTypeOf(type.getElementType()).name.str(), type.getShape(),
+                           place.getOffset()});
     }
-  llvm::sort(weights,
-             [](const FrozenWeight &a, const FrozenWeight &b) { return a.offset < b.offset; });
-  return weights;
+  llvm::sort(tensors,
+             [](const FrozenTensor &a, const FrozenTensor &b) { return a.offset < b.offset; });
+  return tensors;
 }
 
 static Target targetOf(ModuleOp module) {

@@ -56,10 +56,10 @@ void setExports(mlir::ModuleOp module, llvm::ArrayRef<ExportEntry> exports);
 void setModuleTensors(mlir::ModuleOp module, llvm::ArrayRef<ExportEntry> tensors);
 void setStatePieces(mlir::ModuleOp module, llvm::ArrayRef<StatePiece> pieces);
 void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<StateConstant> constants);
-/// The types that frozen weights are mapped in.
-void setStoredTypes(mlir::ModuleOp module, llvm::ArrayRef<FrozenWeight> weights);
-/// Where plan-memory has put them, by their places.
-std::vector<FrozenWeight> frozenWeightsOf(mlir::ModuleOp module);
+/// The forms that frozen weights are mapped in.
+void setStoredForms(mlir::ModuleOp module, llvm::ArrayRef<FrozenWeight> weights);
+/// Where plan-memory has put their tensors, by their places.
+std::vector<FrozenTensor> frozenTensorsOf(mlir::ModuleOp module);
 void setAdapters(mlir::ModuleOp module, llvm::ArrayRef<AdapterEntry> adapters);
 void setInfiniteParameters(mlir::ModuleOp module, llvm::ArrayRef<std::string> names);
 

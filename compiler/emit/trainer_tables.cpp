@@ -15,6 +15,7 @@
 #include "runtime/program.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
 
@@ -94,6 +95,7 @@ private:
   std::vector<std::string> metricRows() const;
   std::vector<std::string> partRows() const;
   std::vector<std::string> adapterRows() const;
+  std::vector<std::string> quantizedRows() const;
   void findStepTotals(func::FuncOp function);
   void collectStepScalars(func::FuncOp function);
   void addIndexCheck(train::IndexCheckAttr check, const std::string &place);
@@ -420,7 +422,27 @@ void TablePrinter::printProgram() {
   }
   if (!tables.adapters.empty())
     list("adapters", "adapter_count", adapterRows());
+  if (!quantizedRows().empty())
+    list("quantized_weights", "quantized_weight_count", quantizedRows());
   writer.line("};");
+}
+
+std::vector<std::string> TablePrinter::quantizedRows() const {
+  auto numbers = [](ArrayRef<int64_t> list) {
+    return "{" +
+           llvm::join(llvm::map_range(list, [](int64_t n) { return std::to_string(n); }), ", ") +
+           "}";
+  };
+  std::vector<std::string> rows;
+  for (const auto &[name, form] : train::quantizedForms(module)) {
+    auto shape = cast<RankedTensorType>(form.getWeight()).getShape();
+    rows.push_back("{" + stringLiteral(name.getValue()) + ", " +
+                   stringLiteral(form.getScales().getValue()) + ", " +
+                   (form.getZeros() ? stringLiteral(form.getZeros().getValue()) : "nullptr") +
+                   ", " + numbers(form.getLayout()) + ", " + std::to_string(shape.size()) + ", " +
+                   numbers(shape) + "}");
+  }
+  return rows;
 }
 
 FailureOr<std::string> TablePrinter::print() {
@@ -449,11 +471,23 @@ FailureOr<std::string> TablePrinter::print() {
              ? ""
              : ", " + stringLiteral(entry.needsAboveZero) + ", " + stringLiteral(entry.needsZero)) +
         "}");
-  auto add = [](std::vector<std::string> &rows, ArrayRef<ExportEntry> entries) {
+  auto formOf = [](const ExportEntry &entry) -> std::string {
+    if (entry.shape.empty())
+      return entry.type.empty() ? "" : ", data_type::" + entry.type;
+    const auto sizes =
+        llvm::map_range(entry.shape, [](int64_t size) { return std::to_string(size); });
+    const int64_t number = llvm::StringSwitch<int64_t>(entry.type) // in ONNX
+                               .Case("u8", 2)
+                               .Case("i8", 3)
+                               .Case("u4", 21)
+                               .Default(22);
+    return ", data_type::f32, " + std::to_string(number) + ", " +
+           std::to_string(entry.shape.size()) + ", {" + llvm::join(sizes, ", ") + "}";
+  };
+  auto add = [&](std::vector<std::string> &rows, ArrayRef<ExportEntry> entries) {
     for (const ExportEntry &entry : entries)
       rows.push_back("{" + stringLiteral(entry.name) + ", " + stringLiteral(entry.parameterName) +
-                     ", " + (entry.transposed ? "true" : "false") +
-                     (entry.type.empty() ? "" : ", data_type::" + entry.type) + "}");
+                     ", " + (entry.transposed ? "true" : "false") + formOf(entry) + "}");
   };
   add(exports, tables.exports);
   add(moduleTensors, tables.moduleTensors);
@@ -495,6 +529,7 @@ FailureOr<std::string> TablePrinter::print() {
   table("state_piece", "state_pieces", statePieces);
   table("state_constant", "state_constants", stateConstants);
   table("adapter", "adapters", adapterRows());
+  table("quantized_weight", "quantized_weights", quantizedRows());
   writer.line();
   writer.line("constexpr const char *kernel_list =");
   std::string kernels = kernelListText(module);

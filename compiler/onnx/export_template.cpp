@@ -2,6 +2,7 @@
 //
 // The model without its parameters' values. What the schema does not know (metadata of newer
 // versions) survives: protobuf keeps unknown fields.
+#include "compiler/onnx/adapters_in_export.h"
 #include "compiler/onnx/file/half_model.h"
 #include "compiler/onnx/file/initial_casts.h"
 #include "compiler/onnx/file/output_file.h"
@@ -84,13 +85,14 @@ static void dropInputs(onnx::ModelProto &model, const std::set<std::string> &ini
     model.set_ir_version(std::max<int64_t>(model.ir_version(), kFirstWithout));
 }
 
-LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &report) {
+LogicalResult writeExportTemplate(const Model &model, bool storesFrozen, StringRef path,
+                                  Report &report) {
   const bool computesInHalves = model.exportType.empty() && model.file->exportsHalves();
   std::set<std::string> parameters, cast;
   std::map<std::string, int32_t> types;
-  for (const ExportEntry &entry : exportInitializers(model)) {
+  for (const ExportEntry &entry : exportInitializers(model, storesFrozen)) {
     parameters.insert(entry.name);
-    if (entry.type.empty())
+    if (!halfTypeNamed(entry.type))
       continue;
     types[entry.name] = halfTypeNamed(entry.type);
     if (!computesInHalves)
@@ -111,6 +113,8 @@ LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &re
     *graph.add_initializer() = tensor;
     setValues(*graph.mutable_initializer(graph.initializer_size() - 1), model.file->initializer(i));
   }
+  if (failed(addAdapterNodes(model, graph, report)))
+    return failure();
   if (model.file->halfType())
     takeMarks(result, /*narrows=*/computesInHalves);
   addCasts(graph, cast, parameters);

@@ -4,13 +4,17 @@
 #include "compiler/onnx/file/converted_tensors.h"
 #include "compiler/onnx/file/half_model.h"
 #include "compiler/onnx/file/output_file.h"
+#include "compiler/onnx/provenance/quantized_weights.h"
 #include "compiler/onnx/reader.h"
+#include "compiler/onnx/rounded_weights.h"
 #include "runtime/files/crc32c.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 using namespace llvm;
 using namespace mlir;
@@ -21,18 +25,18 @@ using namespace reader;
 
 constexpr size_t kHeaderAlignment = 64; // bytes; so that tensors can be used where they are mapped
 
-/// The values in a type of floats, piece by piece.
-static void forEachPiece(const Parameter &parameter, StringRef type,
-                         llvm::function_ref<void(ArrayRef<char>)> take) {
+using Taker = llvm::function_ref<void(ArrayRef<char>)>;
+
+constexpr size_t kPiece = 16384; // elements
+
+/// Floats in another type of floats, piece by piece.
+static void forEachPiece(ArrayRef<char> floats, bool areDouble, StringRef type, Taker take) {
   const int32_t halfType = halfTypeNamed(type);
-  if (!halfType && (type != "f64" || parameter.isDouble)) { // decideParameters refuses f64 in f32
-    take(parameter.bytes);
-    return;
-  }
-  constexpr size_t kBlock = 16384; // elements
+  if (!halfType && (type != "f64" || areDouble)) // decideParameters refuses f64 in f32
+    return take(floats);
   std::vector<double> block;
-  for (ArrayRef<char> floats = parameter.bytes; !floats.empty();) {
-    size_t count = std::min(kBlock, floats.size() / sizeof(float));
+  while (!floats.empty()) {
+    size_t count = std::min(kPiece, floats.size() / sizeof(float));
     ArrayRef<char> taken = floats.take_front(count * sizeof(float));
     floats = floats.drop_front(taken.size());
     if (halfType) {
@@ -48,6 +52,35 @@ static void forEachPiece(const Parameter &parameter, StringRef type,
     }
     take({reinterpret_cast<const char *>(block.data()), count * sizeof(double)});
   }
+}
+
+/// A weight in integers as floats.
+static void forEachDequantized(const QuantizedWeight &weight, StringRef type, Taker take) {
+  std::vector<float> values;
+  const int64_t elements = weight.count();
+  for (int64_t first = 0; first < elements; first += static_cast<int64_t>(values.size())) {
+    values.resize(std::min<int64_t>(kPiece, elements - first));
+    weight.dequantize(first, static_cast<int64_t>(values.size()), values.data());
+    forEachPiece({reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float)},
+                 false, type, take);
+  }
+}
+
+static void forEachPiece(const Parameter &parameter, StringRef type, Taker take) {
+  if (parameter.quantized)
+    forEachDequantized(*parameter.quantized, type, take);
+  else
+    forEachPiece(parameter.bytes, parameter.isDouble, type, take);
+}
+
+std::vector<char> valuesOf(const Parameter &parameter) {
+  if (!parameter.quantized)
+    return parameter.bytes.vec();
+  std::vector<char> values;
+  forEachDequantized(*parameter.quantized, "f32", [&](ArrayRef<char> piece) {
+    values.insert(values.end(), piece.begin(), piece.end());
+  });
+  return values;
 }
 
 /// By blocks: a loop without an exit is computed with vectors.
@@ -77,46 +110,99 @@ std::vector<std::string> infiniteParameters(const Model &model) {
 }
 
 namespace {
-/// A tensor of the file; without values, what fills the gap behind a frozen weight.
+/// A tensor of the file; without `forEach`, what fills the gap behind a frozen one.
 struct WrittenTensor {
   std::string name;
-  const Parameter *values;
   std::string type; // `f32`
   std::vector<int64_t> shape;
   int64_t bytes;
+  std::function<void(Taker)> forEach; // piece of its values
   bool isFrozen = false;
+};
+
+/// The values of the tensors that frozen weights consist of, by name.
+class FrozenValues {
+public:
+  FrozenValues(const Model &model, ArrayRef<FrozenTensor> frozen) {
+    StringMap<StringRef> types;
+    for (const FrozenTensor &tensor : frozen)
+      types[tensor.name] = tensor.type;
+    for (const Parameter &parameter : model.parameters) {
+      const std::string type = types.lookup(parameter.name).str();
+      if (type.empty())
+        continue;
+      if (parameter.quantized)
+        addIntegers(*parameter.quantized, types);
+      else if (std::optional<FrozenWeight> rounded = roundedWeight(parameter, roundedTo(type)))
+        addRounded(parameter, *rounded, type == "u8");
+      else
+        values[parameter.name] = [&parameter, type](Taker take) {
+          forEachPiece(parameter, type, take);
+        };
+    }
+  }
+
+  std::function<void(Taker)> of(const std::string &name) const { return values.lookup(name); }
+
+private:
+  static StringRef roundedTo(StringRef type) {
+    return type == "u8" ? "int4" : type == "i8" ? "int8" : "file";
+  }
+
+  void addIntegers(const QuantizedWeight &weight, const StringMap<StringRef> &types) {
+    for (const TensorBytes *tensor : {weight.integers, weight.scales, weight.zeros})
+      if (tensor)
+        values[tensor->name] = [tensor, type = types.lookup(tensor->name).str()](Taker take) {
+          forEachPiece(tensor->bytes, false, type, take);
+        };
+  }
+
+  void addRounded(const Parameter &parameter, const FrozenWeight &rounded, bool toFourBits) {
+    for (bool areScales : {false, true})
+      values[areScales ? rounded.scales.name : parameter.name] = [&parameter, toFourBits,
+                                                                  areScales](Taker take) {
+        forEachRounded(parameter.bytes, toFourBits, areScales, take);
+      };
+  }
+
+  StringMap<std::function<void(Taker)>> values;
 };
 } // namespace
 
+static int64_t widthOf(StringRef type) {
+  return type == "u8" || type == "i8" ? 1 : type == "f32" ? 4 : type == "f64" ? 8 : 2;
+}
+
 /// Frozen weights first, side by side as the program has them in memory.
-static std::vector<WrittenTensor> tensorsOf(const Model &model, ArrayRef<FrozenWeight> frozen,
+static std::vector<WrittenTensor> tensorsOf(const Model &model, ArrayRef<FrozenTensor> frozen,
                                             bool isDouble) {
   std::vector<WrittenTensor> tensors;
   llvm::StringSet<> mapped;
   int64_t written = 0;
-  auto add = [&](WrittenTensor tensor) {
-    written += tensor.bytes;
-    tensors.push_back(std::move(tensor));
+  auto add = [&](const std::string &name, const std::string &type, std::vector<int64_t> shape,
+                 std::function<void(Taker)> forEach) {
+    const int64_t bytes =
+        std::accumulate(shape.begin(), shape.end(), widthOf(type), std::multiplies<>());
+    written += bytes;
+    tensors.push_back({name, type, std::move(shape), bytes, std::move(forEach)});
   };
   auto fillUntil = [&](int64_t offset) {
     if (int64_t gap = offset - written; gap > 0)
-      add({padding_prefix + std::to_string(tensors.size()), nullptr, "u8", {gap}, gap});
+      add(padding_prefix + std::to_string(tensors.size()), "u8", {gap}, nullptr);
   };
-  for (const FrozenWeight &weight : frozen) {
-    const Parameter &parameter = *llvm::find_if(
-        model.parameters, [&](const Parameter &other) { return other.name == weight.name; });
-    fillUntil(weight.offset);
-    mapped.insert(weight.name);
-    const auto bytes = static_cast<int64_t>(parameter.bytes.size());
-    add({parameter.name, &parameter, weight.type, parameter.shape,
-         weight.type == "f32" ? bytes : bytes / 2, /*isFrozen=*/true});
+  const FrozenValues values(model, frozen);
+  for (const FrozenTensor &tensor : frozen) {
+    fillUntil(tensor.offset);
+    mapped.insert(tensor.name);
+    add(tensor.name, tensor.type, tensor.shape, values.of(tensor.name));
+    tensors.back().isFrozen = true;
   }
   fillUntil(int64_t(llvm::alignTo(written, kHeaderAlignment)));
+  const std::string type = isDouble ? "f64" : "f32";
   for (const Parameter &parameter : model.parameters)
     if (!mapped.contains(parameter.name))
-      add({parameter.name, &parameter, isDouble ? "f64" : "f32", parameter.shape,
-           static_cast<int64_t>(parameter.bytes.size()) *
-               (isDouble && !parameter.isDouble ? 2 : 1)});
+      add(parameter.name, type, parameter.shape,
+          [&parameter, type](Taker take) { forEachPiece(parameter, type, take); });
   return tensors;
 }
 
@@ -129,7 +215,7 @@ static std::string headerOf(ArrayRef<WrittenTensor> tensors, ArrayRef<uint32_t> 
                      {"shape", json::Array(tensor.shape)},
                      {"data_offsets", json::Array{offset, offset + tensor.bytes}}};
     offset += tensor.bytes;
-    if (!tensor.values)
+    if (!tensor.forEach)
       continue;
     std::string digits; // utohexstr has one more for 0
     raw_string_ostream(digits) << format_hex_no_prefix(checksum, 8);
@@ -145,7 +231,7 @@ static std::string headerOf(ArrayRef<WrittenTensor> tensors, ArrayRef<uint32_t> 
 
 /// In one pass over values that may be larger than memory: checksums, which all have the same
 /// width, take their places in the header after them.
-FailureOr<std::string> writeInitialParameters(const Model &model, ArrayRef<FrozenWeight> frozen,
+FailureOr<std::string> writeInitialParameters(const Model &model, ArrayRef<FrozenTensor> frozen,
                                               StringRef path, StringRef precision, Report &report) {
   const std::vector<WrittenTensor> tensors = tensorsOf(model, frozen, precision == "f64");
   std::vector<uint32_t> checksums(tensors.size());
@@ -155,13 +241,14 @@ FailureOr<std::string> writeInitialParameters(const Model &model, ArrayRef<Froze
   file.write({reinterpret_cast<const char *>(&length), sizeof(length)}); // little endian
   file.write({header.data(), header.size()});
   for (auto [tensor, checksum] : llvm::zip_equal(tensors, checksums)) {
-    if (!tensor.values)
+    if (!tensor.forEach)
       file.write(SmallVector<char>(static_cast<size_t>(tensor.bytes), 0));
     else
-      forEachPiece(*tensor.values, tensor.type, [&, &checksum = checksum](ArrayRef<char> piece) {
+      tensor.forEach([&, &checksum = checksum](ArrayRef<char> piece) {
         file.write(piece);
         checksum = crc32c(checksum, piece.data(), piece.size());
       });
+    model.file->releasePages();
   }
   header = headerOf(tensors, checksums);
   file.rewrite(sizeof(length), {header.data(), header.size()});
@@ -181,9 +268,9 @@ LogicalResult writeValues(const Model &model, ArrayRef<std::string> names, Strin
                           Report &report) {
   OutputFile file(path, report);
   for (const std::string &name : names)
-    file.write(llvm::find_if(model.parameters, [&](const Parameter &parameter) {
-                 return parameter.name == name;
-               })->bytes);
+    forEachPiece(*llvm::find_if(model.parameters,
+                                [&](const Parameter &parameter) { return parameter.name == name; }),
+                 "f32", [&](ArrayRef<char> piece) { file.write(piece); });
   return success(file.finish());
 }
 

@@ -9,6 +9,8 @@
 #include "compiler/onnx/graph/graph_digest.h"
 #include "compiler/onnx/import/importer.h"
 #include "compiler/onnx/provenance/dynamo/exported_program.h"
+#include "compiler/onnx/provenance/quantized_weights.h"
+#include "compiler/onnx/rounded_weights.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/files/crc32c.h"
@@ -28,9 +30,14 @@ static Parameter makeParameter(const Decision &decision, ArrayRef<const Decision
   parameter.moduleName = decision.moduleName.empty() ? parameter.name : decision.moduleName;
   parameter.moduleTensor = decision.moduleTensor;
   parameter.isModulesTranspose = decision.isModulesTranspose;
-  parameter.shape.assign(decision.tensor->shape.begin(), decision.tensor->shape.end());
-  parameter.isDouble = isDouble(decision.tensor->dataType);
-  parameter.bytes = decision.tensor->bytes;
+  parameter.shape.assign(decision.shape().begin(), decision.shape().end());
+  parameter.isDouble = isDouble(decision.dataType());
+  if (decision.quantized) {
+    parameter.quantized = std::make_shared<QuantizedWeight>(*decision.quantized);
+    parameter.moduleName = withoutQuantization(parameter.moduleName);
+  } else {
+    parameter.bytes = decision.tensor->bytes;
+  }
   parameter.frozen = decision.role == Role::frozen;
   parameter.decays = decision.decays;
   if (decision.group > 0)
@@ -268,6 +275,8 @@ static bool hasModulesName(const Parameter &parameter) {
 std::vector<ExportEntry> moduleTensors(const Model &model) {
   std::vector<ExportEntry> result;
   for (const Parameter &parameter : model.parameters) {
+    if (parameter.quantized) // the module had other values
+      continue;
     if (!parameter.moduleTensor.empty())
       result.push_back({parameter.moduleTensor, parameter.name, parameter.isModulesTranspose});
     else if (hasModulesName(parameter))
@@ -302,31 +311,101 @@ static std::string narrowTypeInExport(const Model &model, const Parameter &param
   return type == onnx::TensorProto::FLOAT16 ? "f16" : type ? "bf16" : "";
 }
 
+static std::string nameOfHalf(int32_t dataType) {
+  return dataType == onnx::TensorProto::FLOAT16 ? "f16" : dataType ? "bf16" : "f32";
+}
+
+/// As the file has it, but integers of four bits by pairs.
+static FrozenTensor storedTensor(const Model &model, const TensorBytes &tensor) {
+  FrozenTensor stored{tensor.name, "u8", {tensor.shape.begin(), tensor.shape.end()}};
+  if (isFloat(tensor.dataType))
+    stored.type = nameOfHalf(halfTypeNamed(model.file->formInFile(tensor.name)));
+  else if (tensor.dataType == onnx::TensorProto::INT8)
+    stored.type = "i8";
+  if (!isFourBits(tensor.dataType))
+    return stored;
+  if (!stored.shape.empty() && stored.shape.back() % 2 == 0)
+    stored.shape.back() /= 2;
+  else
+    stored.shape = {static_cast<int64_t>(tensor.bytes.size())};
+  return stored;
+}
+
+bool isBesideIntegers(const Model &model, StringRef weight) {
+  return any_of(model.parameters, [&](const Parameter &parameter) {
+    return parameter.quantized && parameter.name == weight;
+  });
+}
+
+static FrozenWeight storedAsIntegers(const Model &model, const QuantizedWeight &weight) {
+  const auto *numbers = reinterpret_cast<const int64_t *>(&weight.layout);
+  FrozenWeight stored{storedTensor(model, *weight.integers),
+                      {weight.shape.begin(), weight.shape.end()},
+                      {numbers, numbers + sizeof(weight.layout) / sizeof(*numbers)}};
+  stored.scales = storedTensor(model, *weight.scales);
+  if (weight.zeros)
+    stored.zeros = storedTensor(model, *weight.zeros);
+  return stored;
+}
+
 std::vector<FrozenWeight> frozenWeights(const Model &model, const Recipe &recipe) {
   std::vector<FrozenWeight> weights;
   for (const Parameter &parameter : model.parameters) {
     if (!parameter.frozen || parameter.isDouble)
       continue;
+    if (parameter.quantized) {
+      weights.push_back(storedAsIntegers(model, *parameter.quantized));
+      continue;
+    }
+    if (std::optional<FrozenWeight> rounded = roundedWeight(parameter, recipe.frozenType)) {
+      weights.push_back(std::move(*rounded));
+      continue;
+    }
     // Rounding a vector would save nothing.
     const bool isRounded = recipe.frozenType != "file" && parameter.shape.size() > 1;
-    const int32_t half = halfTypeNamed(isRounded ? StringRef(recipe.frozenType)
-                                                 : model.file->formInFile(parameter.name));
-    weights.push_back({parameter.name, half == onnx::TensorProto::FLOAT16 ? "f16"
-                                       : half                             ? "bf16"
-                                                                          : "f32"});
+    const int32_t half = isRounded ? halfTypeNamed(recipe.frozenType) : 0;
+    weights.push_back(
+        {{parameter.name,
+          nameOfHalf(half ? half : halfTypeNamed(model.file->formInFile(parameter.name))),
+          parameter.shape}});
   }
   return weights;
 }
 
-std::vector<ExportEntry> exportInitializers(const Model &model) {
+std::vector<ExportEntry> exportInitializers(const Model &model, bool storesFrozen) {
   std::vector<ExportEntry> result;
   auto add = [&](const std::string &name, const Parameter &parameter, bool transposed) {
     result.push_back(
         {name, parameter.name, transposed, narrowTypeInExport(model, parameter, name)});
   };
+  std::set<std::string> added; // scales may be those of several weights
+  auto addStored = [&](const TensorBytes *tensor) {
+    if (!tensor || !added.insert(tensor->name).second)
+      return;
+    const int32_t type = tensor->dataType;
+    result.push_back({tensor->name, tensor->name, false});
+    ExportEntry &entry = result.back();
+    if (!isFloat(type)) {
+      entry.type = type == kInt4 ? "i4" : type == kUint4 ? "u4" : storedTensor(model, *tensor).type;
+      entry.shape.assign(tensor->shape.begin(), tensor->shape.end());
+    } else if (isFloat(type)) {
+      entry.type = narrowTypeInExport(model, {}, tensor->name);
+    }
+  };
+  std::set<std::string> apart; // matrices of adapters that are not merged
+  for (const AdapterEntry &adapter : model.adapters)
+    if (isBesideIntegers(model, adapter.weight))
+      apart.insert({adapter.a, adapter.b});
   for (const Parameter &parameter : model.parameters) {
-    if (parameter.isOfAdapter)
+    if (parameter.isOfAdapter && !apart.count(parameter.name))
       continue;
+    if (parameter.quantized) {
+      if (storesFrozen)
+        for (const TensorBytes *tensor : {parameter.quantized->integers,
+                                          parameter.quantized->scales, parameter.quantized->zeros})
+          addStored(tensor);
+      continue;
+    }
     add(parameter.name, parameter, false);
     for (const TiedInitializer &tied : parameter.tied)
       add(tied.onnxName, parameter, tied.transposed);

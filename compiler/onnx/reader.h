@@ -17,6 +17,7 @@ namespace trainc {
 namespace reader {
 class ExportedProgram;
 class ModelFile;
+struct QuantizedWeight;
 } // namespace reader
 
 /// A further initializer of the file that holds the same weight as a parameter.
@@ -31,7 +32,10 @@ struct Parameter {
   std::vector<int64_t> shape;
   bool isDouble = false;
   llvm::ArrayRef<char> bytes; // little endian, mapped; owned by the model or its file
-  std::string moduleTensor;   // what the module calls it, where the file has another name for it
+  // Of a frozen weight that the file has as integers, under the name of their initializer; it has
+  // no `bytes`.
+  std::shared_ptr<const reader::QuantizedWeight> quantized;
+  std::string moduleTensor; // what the module calls it, where the file has another name for it
   bool isModulesTranspose = false;
   bool frozen = false;
   bool decays = false;
@@ -89,10 +93,18 @@ mlir::FailureOr<std::string> readParameterTable(llvm::StringRef path, const Reci
 
 /// The model file without its parameters' values and without the exporter's stack traces. A
 /// trainer appends the trained values as a second `graph` field: protobuf merges the two.
-mlir::LogicalResult writeExportTemplate(const Model &model, llvm::StringRef path, Report &report);
+mlir::LogicalResult writeExportTemplate(const Model &model, bool storesFrozen, llvm::StringRef path,
+                                        Report &report);
 
-/// The initializers that the template lacks, by ONNX name.
-std::vector<ExportEntry> exportInitializers(const Model &model);
+/// Whether the file has the weight as integers, into which no adapter can be merged.
+bool isBesideIntegers(const Model &model, llvm::StringRef weight);
+
+/// The values as the file has them, or those that its integers stand for.
+std::vector<char> valuesOf(const Parameter &parameter);
+
+/// The initializers that the template lacks, by ONNX name. A program that `storesFrozen` weights as
+/// they are has the integers of some, too.
+std::vector<ExportEntry> exportInitializers(const Model &model, bool storesFrozen);
 
 /// What the module's state calls parameters, each by all its names, and whether it has them
 /// transposed. One whose name an exporter made up may have none.
@@ -104,14 +116,14 @@ std::vector<StatePiece> statePieces(const Model &model);
 /// Those that are trained and hold -infinity, as masks do.
 std::vector<std::string> infiniteParameters(const Model &model);
 
-/// The frozen parameters, in the type of the recipe or in the one that the file has for each.
+/// The frozen parameters, in the form of the recipe or in the one that the file has for each.
 std::vector<FrozenWeight> frozenWeights(const Model &model, const Recipe &recipe);
 
-/// Writes all parameters as safetensors straight from the maps: frozen weights as one block that
+/// Writes all parameters as safetensors straight from the maps: `frozen` tensors as one block that
 /// begins the data, the others in `precision` ("f32" or "f64"). Returns a digest of the frozen
 /// values; empty: there are none.
 mlir::FailureOr<std::string> writeInitialParameters(const Model &model,
-                                                    llvm::ArrayRef<FrozenWeight> frozen,
+                                                    llvm::ArrayRef<FrozenTensor> frozen,
                                                     llvm::StringRef path, llvm::StringRef precision,
                                                     Report &report);
 

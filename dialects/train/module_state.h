@@ -18,7 +18,12 @@ void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> ro
 /// The type of a frozen parameter's elements in the file that the trainer maps. Null: the parameter
 /// lies among the others.
 mlir::Type storedTypeOf(mlir::ModuleOp module, mlir::StringAttr parameter);
-void setStoredTypes(mlir::ModuleOp module, llvm::ArrayRef<mlir::NamedAttribute> types);
+/// How the elements follow from those. Null: they are the same numbers.
+QuantizedAttr quantizedFormOf(mlir::ModuleOp module, mlir::StringAttr parameter);
+/// Those of all parameters that have one.
+llvm::SmallVector<std::pair<mlir::StringAttr, QuantizedAttr>> quantizedForms(mlir::ModuleOp module);
+/// By parameter: a type, or a QuantizedAttr.
+void setStoredForms(mlir::ModuleOp module, llvm::ArrayRef<mlir::NamedAttribute> forms);
 
 /// Of the values of those. Empty: nobody has read them.
 llvm::StringRef frozenDigestOf(mlir::ModuleOp module);

@@ -114,10 +114,17 @@ bool isScalar(Type type) {
   return tensor && tensor.getRank() == 0;
 }
 
+/// Of a frozen weight that is stored as integers with scales.
+bool isStoredAsIntegers(Attribute role, Type type) {
+  auto parameter = dyn_cast<ParameterAttr>(role);
+  return parameter && parameter.isFrozen() &&
+         isa<IntegerType>(cast<RankedTensorType>(type).getElementType());
+}
+
 LogicalResult checkType(Operation *op, Attribute role, Type type) {
   if (isa<ParameterAttr, ParameterCopyAttr, BufferAttr, RunParametersAttr, RunCopiesAttr,
           RunGradientsAttr>(role) &&
-      !isFloatTensor(type))
+      !isFloatTensor(type) && !isStoredAsIntegers(role, type))
     return op->emitOpError("expects a tensor of floats for ") << role << ", found " << type;
   if (auto tensor = dyn_cast<RankedTensorType>(type);
       isa<IndexCheckAttr>(role) &&
@@ -449,13 +456,27 @@ void setStateConstants(ModuleOp module, ArrayRef<Attribute> rows) {
 }
 
 Type storedTypeOf(ModuleOp module, StringAttr parameter) {
-  auto types = module->getAttrOfType<DictionaryAttr>(kFrozenStorage);
-  auto type = types ? types.getAs<TypeAttr>(parameter) : TypeAttr();
+  if (QuantizedAttr form = quantizedFormOf(module, parameter))
+    return cast<RankedTensorType>(form.getIntegers()).getElementType();
+  auto forms = module->getAttrOfType<DictionaryAttr>(kFrozenStorage);
+  auto type = forms ? forms.getAs<TypeAttr>(parameter) : TypeAttr();
   return type ? type.getValue() : Type();
 }
-void setStoredTypes(ModuleOp module, ArrayRef<NamedAttribute> types) {
-  if (!types.empty())
-    module->setAttr(kFrozenStorage, DictionaryAttr::get(module.getContext(), types));
+QuantizedAttr quantizedFormOf(ModuleOp module, StringAttr parameter) {
+  auto forms = module->getAttrOfType<DictionaryAttr>(kFrozenStorage);
+  return forms ? forms.getAs<QuantizedAttr>(parameter) : QuantizedAttr();
+}
+SmallVector<std::pair<StringAttr, QuantizedAttr>> quantizedForms(ModuleOp module) {
+  SmallVector<std::pair<StringAttr, QuantizedAttr>> quantized;
+  if (auto forms = module->getAttrOfType<DictionaryAttr>(kFrozenStorage))
+    for (NamedAttribute form : forms)
+      if (auto own = dyn_cast<QuantizedAttr>(form.getValue()))
+        quantized.push_back({form.getName(), own});
+  return quantized;
+}
+void setStoredForms(ModuleOp module, ArrayRef<NamedAttribute> forms) {
+  if (!forms.empty())
+    module->setAttr(kFrozenStorage, DictionaryAttr::get(module.getContext(), forms));
 }
 
 StringRef frozenDigestOf(ModuleOp module) { return textOf(module, kFrozenDigest); }

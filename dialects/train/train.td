@@ -482,6 +482,23 @@ def Train_Export : Train_Attr<"Export", "export"> {
   let assemblyFormat = "`<` $initializer `,` $form `of` $parameter (`as` $type^)? `>`";
 }
 
+def Train_Quantized : Train_Attr<"Quantized", "quantized"> {
+  let summary = "How the file has a frozen weight as integers with scales";
+  let description = [{
+    The weight, the numbers of `quantized_layout` (runtime/kernels/dequantize.h), the tensor of integers, then
+    the names of the tensors of scales and of zero points:
+
+        #train.quantized<tensor<64x64xf32> by [4, 0, 8, 64, 64, 1, 32, 64, 2, 1, 0, 2], tensor<64x32xui8>, "w_scale" as tensor<64x2xf32>>
+  }];
+  let parameters = (ins "::mlir::Type":$weight, ArrayRefParameter<"int64_t">:$layout,
+                        "::mlir::Type":$integers,
+                        "::mlir::StringAttr":$scales, "::mlir::Type":$scalesType,
+                        OptionalParameter<"::mlir::StringAttr">:$zeros, OptionalParameter<"::mlir::Type">:$zerosType);
+  let assemblyFormat = [{
+    `<` $weight `by` `[` $layout `]` `,` $integers `,` $scales `as` $scalesType (`,` $zeros^ `as` $zerosType)? `>`
+  }];
+}
+
 def Train_Layout : Train_Attr<"Layout", "layout"> {
   let summary = "The flat arena: elements of each run, padding included, and what lies in them";
   let description = [{

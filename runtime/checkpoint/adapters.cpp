@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/adapters.h"
 
+#include "runtime/checkpoint/quantized_weights.h"
 #include "runtime/failure.h"
 #include "runtime/files/bounded_json.h"
 #include "runtime/files/data_types.h"
@@ -208,6 +209,8 @@ std::string shape_problem(const weights &file, const tensor_place &place) {
 std::vector<char> merged_values(const program &program, const arenas &arenas,
                                 const std::string &parameter) {
   std::vector<char> merged;
+  if (const quantized_weight *form = quantized_form(program, parameter))
+    merged = dequantized_values(program, arenas, *form);
   for (const adapter &adapter : adapters_of(program)) {
     if (adapter.weight != parameter)
       continue;
@@ -223,9 +226,10 @@ std::vector<char> merged_values(const program &program, const arenas &arenas,
   return merged;
 }
 
-bool has_adapter(const program &program, const std::string &parameter) {
+bool has_merged_values(const program &program, const std::string &parameter) {
   const auto adapters = adapters_of(program);
-  return std::any_of(adapters.begin(), adapters.end(),
+  return quantized_form(program, parameter) ||
+         std::any_of(adapters.begin(), adapters.end(),
                      [&](const adapter &adapter) { return adapter.weight == parameter; });
 }
 

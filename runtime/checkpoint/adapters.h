@@ -16,9 +16,10 @@ namespace trainc {
 constexpr data_type type_of_merged(data_type of_weight) {
   return of_weight == data_type::f64 ? data_type::f64 : data_type::f32;
 }
-bool has_adapter(const program &program, const std::string &parameter);
-// Those values, in the parameter's axes: W + (alpha / r) B A, whose sums are f64 in a fixed order.
-// Empty where it has none.
+// Whether exports have others than the parameter: it has an adapter, or is integers with scales.
+bool has_merged_values(const program &program, const std::string &parameter);
+// Those values, in the weight's axes: W + (alpha / r) B A, whose sums are f64 in a fixed order.
+// Empty where there are none.
 std::vector<char> merged_values(const program &program, const arenas &arenas,
                                 const std::string &parameter);
 

@@ -91,9 +91,11 @@ inline int64_t kept_parameters(const program &program) {
 }
 std::vector<tensor_view> kept_parameter_tensors(const program &program, const arenas &arenas);
 // A place for f32 values that a file has of a frozen weight, to compare them: in `values`.
-tensor_view floats_beside(const tensor_view &frozen, std::vector<char> &values);
+tensor_view floats_beside(const program &program, const tensor_view &frozen,
+                          std::vector<char> &values);
 // Whether a frozen weight has these values, rounded to its type.
-bool has_values_of(const tensor_view &frozen, const char *floats);
+bool has_values_of(const program &program, const arenas &arenas, const tensor_view &frozen,
+                   const char *floats);
 // The places of parameters, and of trained ones the names of their moving averages.
 std::vector<tensor_view> averaged_tensors(const program &program, const arenas &arenas);
 bool keeps_average(const program &program);

@@ -312,9 +312,9 @@ void check_frozen_weights(const checkpoint_info &info, const program &program,
     if (!stored.count(all[i].name))
       continue;
     std::vector<char> values;
-    const tensor_view floats = floats_beside(all[i], values);
+    const tensor_view floats = floats_beside(program, all[i], values);
     files.read(floats, memory);
-    if (!has_values_of(all[i], values.data()))
+    if (!has_values_of(program, arenas, all[i], values.data()))
       refuse(info.path, "has other values of the frozen weight '" + all[i].name +
                             "' than the file beside the trainer\n  try: trainc of a model that has "
                             "these values");

@@ -4,6 +4,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 
 #include "runtime/checkpoint/number_class.h"
+#include "runtime/checkpoint/quantized_weights.h"
 #include "runtime/files/data_types.h"
 
 #include <cmath>
@@ -31,16 +32,22 @@ std::vector<tensor_view> kept_parameter_tensors(const program &program, const ar
   return result;
 }
 
-tensor_view floats_beside(const tensor_view &frozen, std::vector<char> &values) {
+tensor_view floats_beside(const program &program, const tensor_view &frozen,
+                          std::vector<char> &values) {
   tensor_view floats = frozen;
   floats.type = data_type::f32;
-  floats.bytes = frozen.bytes / bytes_of(frozen.type) * bytes_of(floats.type);
+  if (const quantized_weight *form = quantized_form(program, frozen.name))
+    floats.shape.assign(form->shape, form->shape + form->rank);
+  floats.bytes = elements_of(floats.shape) * bytes_of(floats.type);
   values.resize(static_cast<size_t>(floats.bytes));
   floats.data = values.data();
   return floats;
 }
 
-bool has_values_of(const tensor_view &frozen, const char *floats) {
+bool has_values_of(const program &program, const arenas &arenas, const tensor_view &frozen,
+                   const char *floats) {
+  if (const quantized_weight *form = quantized_form(program, frozen.name))
+    return is_rounded_from(program, arenas, *form, floats);
   const int64_t count = frozen.bytes / bytes_of(frozen.type);
   for (int64_t i = 0; i < count; ++i) {
     float value;

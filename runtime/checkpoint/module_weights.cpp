@@ -439,9 +439,9 @@ void read_weights(const program &program, const arenas &arenas, arena_access &ac
       continue;
     }
     std::vector<char> values;
-    const tensor_view floats = floats_beside(tensor, values);
+    const tensor_view floats = floats_beside(program, tensor, values);
     take({program, memory, warn}, floats);
-    if (!has_values_of(tensor, values.data()))
+    if (!has_values_of(program, arenas, tensor, values.data()))
       add_to(changed, "'" + tensor.name + "'");
   }
   if (!changed.empty())

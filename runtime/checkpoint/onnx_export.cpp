@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/onnx_export.h"
 
 #include "runtime/checkpoint/adapters.h"
+#include "runtime/checkpoint/quantized_weights.h"
 #include "runtime/failure.h"
 #include "runtime/files/data_types.h"
 #include "runtime/files/output_file.h"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -113,7 +115,9 @@ private:
 };
 
 struct initializer {
+  const export_initializer *entry;
   const tensor_place *tensor;
+  std::vector<int64_t> shape; // of the parameter, as floats
   const char *name;
   bool transposed;
   data_type type;   // in the file
@@ -121,14 +125,21 @@ struct initializer {
   int64_t external_offset;
   std::function<std::vector<char>()> merged; // the values with adapters; empty: without any
 
-  int64_t bytes() const { return element_count(*tensor) * bytes_of(type); }
+  int64_t count() const { return elements_of(shape); }
+  int64_t bytes() const { return count() * bytes_of(type); }
 
   std::string header(const std::string &external_file) const {
     std::string text;
-    for (int axis = 0; axis < tensor->rank; ++axis)
-      put_number(text, tensor_dims,
-                 static_cast<uint64_t>(tensor->shape[transposed ? tensor->rank - 1 - axis : axis]));
-    put_number(text, tensor_data_type, row_of(type).onnx);
+    std::vector<int64_t> sizes = shape;
+    if (transposed)
+      std::reverse(sizes.begin(), sizes.end());
+    if (entry->integer_type)
+      sizes.assign(entry->integer_shape, entry->integer_shape + entry->integer_rank);
+    for (int64_t size : sizes)
+      put_number(text, tensor_dims, static_cast<uint64_t>(size));
+    put_number(text, tensor_data_type,
+               entry->integer_type ? static_cast<uint64_t>(entry->integer_type)
+                                   : row_of(type).onnx);
     put_bytes(text, tensor_name, name);
     if (external_file.empty()) {
       put_length(text, tensor_raw_data, static_cast<uint64_t>(bytes()));
@@ -168,10 +179,10 @@ private:
 
   void write_values(output_file &out, const elements &values) const {
     if (!transposed) {
-      write_elements(out, values, element_count(*tensor));
+      write_elements(out, values, count());
       return;
     }
-    int64_t rows = tensor->shape[0], columns = tensor->shape[1], size = bytes_of(values.type);
+    int64_t rows = shape[0], columns = shape[1], size = bytes_of(values.type);
     std::vector<char> column(static_cast<size_t>(rows * size));
     for (int64_t c = 0; c < columns; ++c) {
       for (int64_t r = 0; r < rows; ++r)
@@ -193,7 +204,7 @@ private:
   }
 
   template <typename Number> bool rounds_to_infinity(const elements &values) const {
-    for (int64_t i = 0; i < element_count(*tensor); ++i) {
+    for (int64_t i = 0; i < count(); ++i) {
       const double value = number_at(values.type, values.data + i * bytes_of(values.type));
       const auto rounded = static_cast<Number>(static_cast<float>(value));
       if (std::isfinite(value) && !std::isfinite(static_cast<float>(rounded)))
@@ -226,8 +237,20 @@ const tensor_place &parameter_of(const program &program, const export_initialize
                 std::string("exported initializer '") + entry.onnx_name + "' has no parameter");
 }
 
+// As floats, where it is integers in memory alone.
+std::vector<int64_t> shape_in_export(const program &program, const export_initializer &entry,
+                                     const tensor_place &tensor) {
+  const quantized_weight *form =
+      entry.integer_type ? nullptr : quantized_form(program, tensor.name);
+  return form ? std::vector<int64_t>(form->shape, form->shape + form->rank)
+              : std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank);
+}
+
 data_type type_in_file(const tensor_place &tensor, const export_initializer &entry) {
-  const bool is_narrow = tensor.type == data_type::bf16 || tensor.type == data_type::f16;
+  if (entry.integer_type)
+    return tensor.type;
+  const bool is_narrow =
+      tensor.type == data_type::bf16 || tensor.type == data_type::f16 || is_integer(tensor.type);
   return entry.rounded_to != data_type::f32 ? entry.rounded_to
          : is_narrow                        ? data_type::f32 // by --frozen-type
                                             : tensor.type;
@@ -239,10 +262,12 @@ std::vector<initializer> initializers_of(const program &program, const arenas &a
   for (int64_t i = 0; i < program.export_count; ++i) {
     const export_initializer &entry = program.exports[i];
     const tensor_place &tensor = parameter_of(program, entry);
-    result.push_back(
-        {&tensor, entry.onnx_name, entry.transposed, type_in_file(tensor, entry),
-         arenas[tensor.arena] + tensor.offset, offset,
-         [&program, arenas, name = tensor.name] { return merged_values(program, arenas, name); }});
+    const auto merged = [&program, arenas, &entry, name = tensor.name] {
+      return entry.integer_type ? std::vector<char>() : merged_values(program, arenas, name);
+    };
+    result.push_back({&entry, &tensor, shape_in_export(program, entry, tensor), entry.onnx_name,
+                      entry.transposed, type_in_file(tensor, entry),
+                      arenas[tensor.arena] + tensor.offset, offset, merged});
     int64_t end = offset + result.back().bytes();
     offset = (end + external_alignment - 1) / external_alignment * external_alignment;
   }
@@ -263,7 +288,8 @@ std::vector<std::string> files_of_export(const program &program, const std::stri
                                          bool external_data) {
   int64_t weights = 0;
   for (int64_t i = 0; i < program.export_count; ++i)
-    weights += element_count(parameter_of(program, program.exports[i])) *
+    weights += elements_of(shape_in_export(program, program.exports[i],
+                                           parameter_of(program, program.exports[i]))) *
                bytes_of(program.parameter_type); // no less than in the file
   if (external_data || weights > largest_inline_weights)
     return {path, path + ".data"};

@@ -7,6 +7,7 @@
 
 #include "runtime/checkpoint/adapters.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/quantized_weights.h"
 #include "runtime/files/data_types.h"
 #include "runtime/words.h"
 
@@ -39,10 +40,6 @@ struct written_tensor {
 
 // Other values for a parameter than its own; empty: its own.
 using other_values = std::function<std::vector<char>(const std::string &parameter)>;
-
-int64_t elements_of(const std::vector<int64_t> &shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-}
 
 // Empty: the table has no name for it.
 std::vector<module_tensor> module_tensors_of(const program &program, const std::string &parameter) {
@@ -247,11 +244,14 @@ void write_module_tensors(const program &program, const std::vector<tensor_view>
 void write_state_dict(const program &program, const arenas &arenas, output_file &file,
                       const warning &warn) {
   std::vector<tensor_view> parameters = parameter_tensors(program, arenas);
-  std::erase_if(parameters,
-                [&](const tensor_view &tensor) { return is_of_adapter(program, tensor.name); });
+  std::erase_if(parameters, [&](const tensor_view &tensor) {
+    return is_of_adapter(program, tensor.name) || is_part_of_quantized(program, tensor.name);
+  });
   for (tensor_view &tensor : parameters)
-    if (has_adapter(program, tensor.name)) {
-      const int64_t elements = tensor.bytes / bytes_of(tensor.type);
+    if (has_merged_values(program, tensor.name)) {
+      if (const quantized_weight *form = quantized_form(program, tensor.name))
+        tensor.shape.assign(form->shape, form->shape + form->rank);
+      const int64_t elements = elements_of(tensor.shape);
       tensor.type = type_of_merged(tensor.type);
       tensor.bytes = elements * bytes_of(tensor.type);
     }

@@ -3,6 +3,8 @@
 
 #include "runtime/files/data_types.h"
 
+#include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,10 @@ struct tensor_view {
   char *data;
   int64_t bytes;
 };
+
+inline int64_t elements_of(const std::vector<int64_t> &shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
 
 inline tensor_view view_of(const tensor_place &tensor, std::string name, char *data) {
   return {std::move(name), tensor.type,

@@ -72,6 +72,13 @@ std::vector<std::string> ModelFile::paths() const {
   return all;
 }
 
+void ModelFile::releasePages() const {
+  mapped->releasePages();
+  for (const auto &entry : external)
+    if (entry.second)
+      entry.second->releasePages();
+}
+
 bool ModelFile::resolveExternal(const onnx::TensorProto &tensor, TensorBytes &result,
                                 Report &report) {
   std::string subject = "external data of initializer '" + tensor.name() + "'";
@@ -80,7 +87,7 @@ bool ModelFile::resolveExternal(const onnx::TensorProto &tensor, TensorBytes &re
     return false;
   };
   std::string location;
-  int64_t needed = result.count * elementBytes(result.dataType);
+  int64_t needed = valueBytes(result.dataType, result.count);
   int64_t offset = 0, length = needed;
   for (const onnx::StringStringEntryProto &entry : tensor.external_data()) {
     if (entry.key() == "location")

@@ -38,6 +38,11 @@ std::unique_ptr<MappedFile> MappedFile::open(const std::string &path, std::strin
   return data ? std::unique_ptr<MappedFile>(new MappedFile(data, size)) : nullptr;
 }
 
+void MappedFile::releasePages() const {
+  if (size)
+    madvise(const_cast<char *>(data), size, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (size)
     munmap(const_cast<char *>(data), size);

@@ -19,6 +19,9 @@ public:
   MappedFile &operator=(const MappedFile &) = delete;
 
   llvm::ArrayRef<char> bytes() const { return {data, size}; }
+  /// Gives back the memory of pages that were read; whoever reads them again has them from the
+  /// file.
+  void releasePages() const;
 
 private:
   MappedFile(const char *data, size_t size) : data(data), size(size) {}

@@ -55,6 +55,10 @@ int64_t elementBytes(int32_t dataType) {
   return type ? type->bits / 8 : 0;
 }
 
+int64_t valueBytes(int32_t dataType, int64_t count) {
+  return isFourBits(dataType) ? (count + 1) / 2 : count * elementBytes(dataType);
+}
+
 bool isFloat(int32_t dataType) {
   const nn::OnnxType *type = nn::findOnnxType(dataType);
   return type && type->kind == nn::OnnxType::Kind::real;
@@ -109,7 +113,7 @@ static int dataField(int32_t dataType) {
 
 // Brings values that are not in raw_data to the form they would have there.
 static bool decodeTyped(const Payload &payload, TensorBytes &result) {
-  int64_t width = elementBytes(result.dataType);
+  int64_t width = valueBytes(result.dataType, 1);
   bool isReal = isFloat(result.dataType);
   for (const auto &[field, pieces] : payload.typed) {
     if (field != dataField(result.dataType))
@@ -137,7 +141,8 @@ static bool decodeTyped(const Payload &payload, TensorBytes &result) {
 }
 
 // The shape and the number of elements; a message where they make no sense.
-static std::string readShape(const TensorProto &tensor, TensorBytes &result) {
+static std::string readShape(const TensorProto &tensor, TensorBytes &result,
+                             bool mayHaveFourBits = false) {
   result.name = tensor.name();
   result.dataType = tensor.data_type();
   result.count = 1;
@@ -147,7 +152,7 @@ static std::string readShape(const TensorProto &tensor, TensorBytes &result) {
     result.shape.push_back(size);
     result.count *= size;
   }
-  if (!nn::findOnnxType(result.dataType))
+  if (!nn::findOnnxType(result.dataType) && !(mayHaveFourBits && isFourBits(result.dataType)))
     return "has elements of type " + elementName(result.dataType) + ", which are not supported";
   return "";
 }
@@ -161,7 +166,7 @@ static std::string readValues(const Payload &payload, TensorBytes &result) {
     result.bytes = payload.raw;
   else if (!decodeTyped(payload, result))
     return "has its values in a field that does not suit its element type";
-  int64_t expected = result.count * elementBytes(result.dataType);
+  int64_t expected = valueBytes(result.dataType, result.count);
   if (static_cast<int64_t>(result.bytes.size()) != expected)
     return "has " + std::to_string(result.bytes.size()) + " bytes of values, but its shape needs " +
            std::to_string(expected);
@@ -300,6 +305,24 @@ static void leaveOutUnread(onnx::GraphProto &graph, std::vector<Payload> &payloa
   payloads.resize(kept);
 }
 
+// What nodes read that take no integers of four bits.
+static std::set<std::string> readByOthers(const onnx::GraphProto &graph) {
+  std::set<std::string> names;
+  auto add = [&](const onnx::GraphProto &part, auto &addPart) -> void {
+    for (const onnx::NodeProto &node : part.node()) {
+      if (node.op_type() != "DequantizeLinear" && node.op_type() != "GatherBlockQuantized")
+        names.insert(node.input().begin(), node.input().end());
+      for (const onnx::AttributeProto &attribute : node.attribute())
+        if (attribute.has_g())
+          addPart(attribute.g(), addPart);
+    }
+    for (const onnx::ValueInfoProto &output : part.output())
+      names.insert(output.name());
+  };
+  add(graph, add);
+  return names;
+}
+
 bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
   size_t before = report.size();
   const std::set<std::string> onlyCast = namesOnlyCast(graph());
@@ -307,6 +330,9 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
   if (computesIn)
     widenTypes(*proto);
   widenHalvesInNodes(onlyCast);
+  const auto isPacked = [](const TensorProto &tensor) { return isFourBits(tensor.data_type()); };
+  const std::set<std::string> others =
+      any_of(graph().initializer(), isPacked) ? readByOthers(graph()) : std::set<std::string>();
   for (int i = 0; i < graph().initializer_size(); ++i) {
     TensorProto &tensor = *proto->mutable_graph()->mutable_initializer(i);
     const int32_t type = tensor.data_type();
@@ -314,7 +340,7 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
     if (widens)
       tensor.set_data_type(TensorProto::UINT16); // it stands where halves do
     auto result = std::make_unique<TensorBytes>();
-    std::string why = readShape(tensor, *result);
+    std::string why = readShape(tensor, *result, !others.count(tensor.name()));
     if (why.empty() && tensor.data_location() == TensorProto::EXTERNAL) {
       if (!payloads[i].raw.empty() || !payloads[i].typed.empty())
         why = kTwoFields;

@@ -83,6 +83,9 @@ public:
   /// Puts the values of such tensors back into a copy of the model's nodes.
   void restoreValues(onnx::GraphProto &copy) const;
 
+  /// Gives back the memory of values that were read from files: they may be larger than memory.
+  void releasePages() const;
+
   /// For rewrites of the model, which exports then hold too.
   onnx::GraphProto &editableGraph() { return *proto->mutable_graph(); }
   /// Adds an initializer; `values.name` must be new. Its bytes may be those of another one.
@@ -118,6 +121,11 @@ std::unique_ptr<TensorBytes> tensorBytes(const onnx::TensorProto &tensor, std::s
 
 /// Bytes of one element, 0 for types that no tensor here may have.
 int64_t elementBytes(int32_t dataType);
+/// Integers of four bits, two to a byte, which weights alone may have; newer than the schema.
+constexpr int32_t kUint4 = 21, kInt4 = 22;
+inline bool isFourBits(int32_t dataType) { return dataType == kUint4 || dataType == kInt4; }
+/// Of so many elements.
+int64_t valueBytes(int32_t dataType, int64_t count);
 bool isFloat(int32_t dataType);
 bool isDouble(int32_t dataType);
 std::string elementName(int32_t dataType);

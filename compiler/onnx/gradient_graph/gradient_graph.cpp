@@ -38,8 +38,13 @@ static LogicalResult refuseOperations(func::FuncOp function, StringRef modelPath
 static nn::Tensor valuesOf(const Parameter &parameter, RankedTensorType type) {
   Builder builder(type.getContext());
   Type element = parameter.isDouble ? builder.getF64Type() : builder.getF32Type();
-  nn::Tensor values = nn::Tensor::viewOf(type.clone(element), parameter.bytes);
-  return values.type() == type ? values : nn::Tensor::ofReals(type, values.reals());
+  const std::vector<char> dequantized =
+      parameter.quantized ? trainc::valuesOf(parameter) : std::vector<char>();
+  nn::Tensor values = nn::Tensor::viewOf(
+      type.clone(element), parameter.quantized ? ArrayRef(dequantized) : parameter.bytes);
+  if (values.type() == type && !parameter.quantized)
+    return values;
+  return nn::Tensor::ofReals(type, values.reals());
 }
 
 static void addInput(onnx::GraphProto &graph, const std::string &name, RankedTensorType type) {

@@ -79,7 +79,7 @@ public:
 private:
   static uint64_t digestOf(const Decision &decision) {
     const Decision *parameter = decision.canonical ? decision.canonical : &decision;
-    if (!parameter->isParameter())
+    if (!parameter->isParameter() && !decision.isPartOfQuantized)
       return reader::digestOf(*decision.tensor);
     return Digest()
         .add("parameter")

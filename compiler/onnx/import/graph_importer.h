@@ -175,6 +175,7 @@ private:
   bool putSamplesFirst(llvm::StringRef output, const BatchAxes &batchAxes, mlir::Value &result,
                        nn::Builder &at);
   const Causes &causesOf(llvm::StringRef name);
+  bool readsQuantized(const GraphNode &node) const;
   bool importNode(const GraphNode &node);
   void takeBranch(const GraphNode &node);
   void takeIterations(const GraphNode &node);
@@ -219,6 +220,7 @@ private:
   bool repeatsSamples = false;    // an Expand of the node being imported
   llvm::DenseSet<mlir::Value> erased;
   llvm::StringMap<Causes> causes; // by value, of those asked for
+  llvm::StringSet<> quantized;    // weights that the file has as integers
   llvm::StringSet<> initializers; // filled for the first such question
 };
 

@@ -104,8 +104,8 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
     if (!parameter->moduleName.empty() && parameter->moduleName != parameter->name())
       module = builder.getStringAttr(parameter->moduleName);
     if (parameter->role == Role::buffer) {
-      add(train::BufferAttr::get(&context, name, module), parameter->tensor->shape,
-          parameter->tensor->dataType);
+      add(train::BufferAttr::get(&context, name, module), parameter->shape(),
+          parameter->dataType());
       buffers[name] = values[name].tensor;
       continue;
     }
@@ -114,7 +114,9 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
                                                      : train::Run::undecayed;
     add(train::ParameterAttr::get(&context, name, run, module,
                                   static_cast<int64_t>(parameter->group)),
-        parameter->tensor->shape, parameter->tensor->dataType);
+        parameter->shape(), parameter->dataType());
+    if (parameter->quantized)
+      quantized.insert(parameter->name());
   }
   for (const ModelInput &input : inputs) {
     if (is_contained(input.shape, 0)) {
@@ -333,9 +335,19 @@ void Importer::inheritPath(const GraphNode &node) {
     }
 }
 
+// Whether the node reads a weight that the file has as integers: the tensor that stands for it is
+// that of floats, and has its scales in it.
+bool Importer::readsQuantized(const GraphNode &node) const {
+  const std::optional<unsigned> input = quantizedInput(node.domain, node.opType());
+  return input && *input < node.inputs.size() && quantized.contains(node.inputs[*input]);
+}
+
 bool Importer::importNode(const GraphNode &node) {
+  const bool isQuantized = readsQuantized(node);
+  if (isQuantized && node.opType() == "DequantizeLinear")
+    return define(node, 0, *find(node.inputs[0]));
   for (const std::string &input : node.inputs)
-    if (!input.empty() && !find(input))
+    if (!input.empty() && !find(input) && !isQuantized)
       return true; // its producer failed and was reported
   inheritPath(node);
   if (!importOperator(node))

@@ -43,8 +43,8 @@ static StringRef adviceFor(const GraphNode &node) {
   if (!node.domain.empty())
     return "its functions, forward and backward, by trainc --operator";
   return llvm::StringSwitch<StringRef>(node.opType())
-      .Cases("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger",
-             "ConvInteger", "QLinearMatMul", "QLinearConv",
+      .Cases("QuantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger",
+             "QLinearMatMul", "QLinearConv",
              "the model before quantization: this file is quantized")
       .Default(kListsOperators);
 }

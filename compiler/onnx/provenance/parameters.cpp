@@ -60,6 +60,10 @@ bool isUsedAs(const Graph &graph, const Decision &decision, OnnxWeight weight) {
   });
 }
 
+int32_t Decision::dataType() const {
+  return quantized ? int32_t{onnx::TensorProto::FLOAT} : tensor->dataType;
+}
+
 class Classifier {
 public:
   Classifier(const ModelFile &file, const Graph &graph, const Separation &separation,
@@ -71,6 +75,14 @@ public:
     Decisions decisions;
     for (int i = 0; i < file.graph().initializer_size(); ++i)
       decisions.push_back(classify(i));
+    // What else belongs to a weight in integers is no tensor by itself.
+    for (const auto &decision : decisions)
+      if (partsOfQuantized.count(decision->tensor)) {
+        decision->role = Role::unused;
+        decision->isPartOfQuantized = true;
+        decision->doubt = Doubt::none;
+        decision->reason = "scales or zero points of a weight in integers";
+      }
     return decisions;
   }
 
@@ -91,6 +103,8 @@ private:
                !graph.isCaptured(decision->name())) {
       decision->role = Role::unused;
       decision->reason = "no node that an output needs uses it";
+    } else if (any_of(uses, isOfQuantized)) {
+      quantizedWeight(*decision);
     } else if (const Use *use = useAs(OnnxWeight::statistic, uses, *decision->tensor)) {
       runningStatistic(*use, *decision);
     } else if (const Use *use = useAs(OnnxWeight::setting, uses, *decision->tensor)) {
@@ -111,6 +125,29 @@ private:
     if (auto found = separation.notes.find(decision->name()); found != separation.notes.end())
       decision->reason += "; " + found->second;
     return decision;
+  }
+
+  static bool isOfQuantized(const Use &use) {
+    return quantizedInput(use.node->domain, use.node->opType()) == use.index;
+  }
+
+  // Where it is none, the importer of its node refuses it.
+  void quantizedWeight(Decision &decision) {
+    std::string why;
+    decision.quantized = reader::quantizedWeight(file, graph, *decision.tensor, why);
+    if (!decision.quantized) {
+      decision.role = Role::unused;
+      decision.reason = "integers that are no weight: " + why;
+      (void)report.error(
+          ExitCode::unsupportedModel,
+          Subject::ofPart(file.path(), "quantized weight '" + decision.name().str() + "'"), why,
+          "a weight with constant scales that one kind of node reads");
+      return;
+    }
+    decision.role = Role::frozen;
+    decision.reason = quantizedForm(*decision.quantized) + ", which are not trained";
+    partsOfQuantized.insert(decision.quantized->scales);
+    partsOfQuantized.insert(decision.quantized->zeros);
   }
 
   static const Use *useAs(OnnxWeight weight, ArrayRef<Use> uses, const TensorBytes &tensor) {
@@ -357,6 +394,7 @@ private:
   const BatchNormModes &batchNorms;
   Report &report;
   const ExportedProgram &program;
+  std::set<const TensorBytes *> partsOfQuantized;
 };
 
 // ---- the recipe's patterns
@@ -441,6 +479,13 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
                                     "'" + pattern + "' matches no " + what + " but input '" +
                                         (*fixed)->name() + "', which --constant fixes",
                                     "one of the two options"));
+    else if (auto quantized = find_if(found, [](auto *one) { return one && one->quantized; });
+             !any && quantized != found.end())
+      good = succeeded(report.error(ExitCode::usage, Subject::ofOption("--" + option),
+                                    "'" + (*quantized)->name() + "' has integers in the file, " +
+                                        quantizedForm(*(*quantized)->quantized) +
+                                        ", which are not trained",
+                                    "--lora, or the model before quantization"));
     else if (!any)
       good = succeeded(report.error(ExitCode::usage, Subject::ofOption("--" + option),
                                     "'" + pattern + "' matches no " + what,
@@ -641,10 +686,13 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
   for (const auto &group : recipe.groups)
     groupWidth = std::max(groupWidth, group.first.size());
   auto shown = [](const Decision &decision) {
-    return isFloat(decision.tensor->dataType) || decision.doubt == Doubt::quantized;
+    return isFloat(decision.dataType()) ? !decision.isPartOfQuantized
+                                        : decision.doubt == Doubt::quantized;
   };
   int64_t trained = 0, elements = 0;
   for (const auto &decision : decisions) {
+    if (decision->isPartOfQuantized)
+      continue;
     trained += decision->role == Role::trained;
     elements += decision->role == Role::trained ? decision->tensor->count : 0;
     if (!shown(*decision)) {
@@ -652,7 +700,7 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
       continue;
     }
     nameWidth = std::max(nameWidth, printable(decision->name()).size());
-    shapeWidth = std::max(shapeWidth, shapeText(decision->tensor->shape).size());
+    shapeWidth = std::max(shapeWidth, shapeText(decision->shape()).size());
   }
   stream << trained << " trained parameters, " << elements << " elements\n";
   auto row = [&](StringRef role, StringRef name, StringRef shape, StringRef decay, StringRef group,
@@ -666,7 +714,7 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
   row("role", "name", "shape", "decay", "group", "why");
   for (const auto &decision : decisions)
     if (shown(*decision))
-      row(roleName(decision->role), printable(decision->name()), shapeText(decision->tensor->shape),
+      row(roleName(decision->role), printable(decision->name()), shapeText(decision->shape()),
           decision->role != Role::trained ? ""
           : decision->decays              ? "yes"
                                           : "no",

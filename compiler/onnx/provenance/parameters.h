@@ -6,6 +6,7 @@
 #include "compiler/onnx/graph/graph.h"
 #include "compiler/onnx/graph/recurrent_layout.h"
 #include "compiler/onnx/provenance/batch_norm_modes.h"
+#include "compiler/onnx/provenance/quantized_weights.h"
 #include "compiler/onnx/provenance/separation.h"
 #include "compiler/recipe.h"
 #include "dialects/nn/onnx/onnx_node.h"
@@ -50,12 +51,18 @@ struct Decision {
   const Decision *canonical = nullptr; // of a tied one: the parameter
   bool transposed = false;             // of a tied one: it is the parameter's transpose
   size_t firstUse = 0;                 // node and input, for the order
+  // Of integers that stand for a frozen weight of floats, which is what the program has.
+  std::optional<QuantizedWeight> quantized;
+  bool isPartOfQuantized = false; // scales or zero points of such a weight
 
   /// A tensor of the program, which its files of parameters hold.
   bool isParameter() const {
     return role == Role::trained || role == Role::frozen || role == Role::buffer;
   }
   llvm::StringRef name() const { return tensor->name; }
+  /// Of the program's tensor.
+  llvm::ArrayRef<int64_t> shape() const { return quantized ? quantized->shape : tensor->shape; }
+  int32_t dataType() const;
 };
 
 /// One decision per initializer, in graph order. Null after errors with which shapes and operators

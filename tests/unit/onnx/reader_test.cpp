@@ -327,7 +327,8 @@ TEST_F(OnnxReader, ExportTemplateAndParametersMakeTheModelAgain) {
   write(original.SerializeAsString());
   auto model = read(path());
   ASSERT_TRUE(succeeded(model));
-  ASSERT_TRUE(succeeded(writeExportTemplate(*model, path("template.onnx"), report)));
+  ASSERT_TRUE(succeeded(
+      writeExportTemplate(*model, /*storesFrozen=*/false, path("template.onnx"), report)));
   auto bytes = llvm::MemoryBuffer::getFile(path("template.onnx"));
   onnx::ModelProto trained;
   *trained.mutable_graph()->add_initializer() = weightOf(original);
