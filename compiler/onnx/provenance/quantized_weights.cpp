@@ -185,7 +185,7 @@ private:
     setBlocks(block, blocks);
     weight.layout.row = blocks * block;
     weight.layout.zero = int64_t{1} << (bits - 1);
-    return ofPackedZeros(rows, blocks);
+    return true;
   }
 
   bool ofPackedZeros(int64_t rows, int64_t blocks) {
@@ -206,9 +206,11 @@ private:
       return false;
     if (node.inputs.size() > 4 && !node.inputs[4].empty())
       return fail("its columns are in groups (g_idx)");
+    const int64_t rows = node.integer("N", 0), length = node.integer("K", 0),
+                  block = node.integer("block_size", 0);
     return (weight.integers->dataType == TensorProto::UINT8 ||
             fail("its integers are not uint8")) &&
-           ofRows(node.integer("N", 0), node.integer("K", 0), node.integer("block_size", 0));
+           ofRows(rows, length, block) && ofPackedZeros(rows, ceilDiv(length, block));
   }
 
   bool ofGather() {
@@ -228,13 +230,17 @@ private:
     const int64_t block = node.integer("block_size", 128);
     if (length % std::max<int64_t>(block, 1) != 0)
       return fail("has rows of " + Twine(length) + " elements in blocks of " + Twine(block));
+    if (isPacked)
+      return ofRows(integers.shape[0], length, block) &&
+             ofPackedZeros(integers.shape[0], length / block);
+    // Integers of four bits have zero points of their type, without padding, and else 0.
+    if (weight.zeros && weight.zeros->dataType != integers.dataType)
+      return fail("its zero points are of another type than its integers");
     if (!ofRows(integers.shape[0], length, block))
       return false;
-    if (!isPacked) { // integers of four bits have zero points of their type
-      weight.layout.zero = 0;
-      weight.layout.zero_outer = length / block;
-    }
-    return true;
+    weight.layout.zero = 0;
+    weight.layout.zero_outer = length / block;
+    return checkZeros();
   }
 
   const ModelFile &file;
