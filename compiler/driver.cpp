@@ -175,8 +175,12 @@ private:
     setStateConstants(*model.module, model.constants);
     setAdapters(*model.module, model.adapters);
     setInfiniteParameters(*model.module, infiniteParameters(model));
-    if (storesFrozen())
-      setStoredForms(*model.module, frozenWeights(model, recipe));
+    if (storesFrozen()) {
+      const std::vector<FrozenWeight> weights = frozenWeights(model, recipe);
+      setStoredForms(*model.module, weights);
+      frozenParts = frozenFiles(model, weights);
+      setFrozenFiles(*model.module, frozenParts);
+    }
     train::setLosses(*model.module, recipe.losses);
     if (options.shardsGradients())
       shardGradients(*model.module);
@@ -404,7 +408,7 @@ private:
 
   bool writeParameters() {
     FailureOr<std::string> digest =
-        writeInitialParameters(model, frozenTensorsOf(*model.module),
+        writeInitialParameters(model, frozenTensorsOf(*model.module), frozenParts,
                                output.entry("parameters.safetensors"), recipe.precision, report);
     if (failed(digest) || failed(writeExportTemplate(model, storesFrozen(),
                                                      output.entry("export_template.onnx"), report)))
@@ -692,6 +696,7 @@ private:
   Report report;
   MLIRContext context;
   Model model;
+  FrozenFiles frozenParts; // of the model's external data
   OutputFolder output;
   StageClock clock;
   bool stopped = false;

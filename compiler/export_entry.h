@@ -30,6 +30,13 @@ struct FrozenTensor {
   std::string name, type; // `f32`, `bf16`, `f16`, `u8` or `i8`
   std::vector<int64_t> shape;
   int64_t offset = 0; // bytes
+
+  int64_t bytes() const {
+    int64_t result = type == "f32" ? 4 : type == "u8" || type == "i8" ? 1 : 2;
+    for (int64_t size : shape)
+      result *= size;
+    return result;
+  }
 };
 
 /// A weight that the trainer maps. One as integers with scales has the numbers of their
@@ -39,6 +46,20 @@ struct FrozenWeight {
   std::vector<int64_t> shape = {}; // of one as integers
   std::vector<int64_t> layout = {};
   FrozenTensor scales = {}, zeros = {};
+};
+
+/// A part of a file of external data that the trainer maps: bytes from `begin` on, at `offset` of
+/// the block of all frozen tensors; both are multiples of pages.
+struct FrozenPart {
+  std::string path;
+  int64_t begin = 0, bytes = 0, offset = 0;
+};
+
+/// Frozen tensors that stay where they are, by their places in that block.
+struct FrozenFiles {
+  std::vector<FrozenPart> parts;
+  std::vector<std::pair<std::string, int64_t>> places;
+  int64_t bytes = 0; // that parts take, up to the next page
 };
 
 /// A tensor of the module's state that is compiled into the program.

@@ -51,7 +51,10 @@ struct Totals {
 /// Places that follow from names alone, the same in all entry functions.
 class FixedPlaces {
 public:
-  explicit FixedPlaces(ModuleOp module) : module(module) { readLayout(); }
+  explicit FixedPlaces(ModuleOp module) : module(module) {
+    readLayout();
+    readFrozenFiles();
+  }
 
   Place parameter(StringRef name, Type type, bool gradient) {
     int64_t width = elementBytes(cast<RankedTensorType>(type).getElementType());
@@ -156,6 +159,17 @@ private:
     if (isNew)
       tensors.bytes += alignedBytes(bytesOf(type));
     return entry->second;
+  }
+
+  /// Frozen tensors that stay in files have their places from these; the others lie behind.
+  void readFrozenFiles() {
+    constexpr int64_t kPage = 4096;
+    if (ArrayAttr parts = train::frozenPartsOf(module))
+      for (auto part : parts.getAsRange<DenseI64ArrayAttr>())
+        frozen.bytes = std::max<int64_t>(frozen.bytes, llvm::alignTo(part[2] + part[1], kPage));
+    if (DictionaryAttr places = train::frozenPlacesOf(module))
+      for (NamedAttribute place : places)
+        frozen.offsets[place.getName()] = cast<IntegerAttr>(place.getValue()).getInt();
   }
 
   void readLayout() {

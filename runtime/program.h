@@ -160,6 +160,12 @@ struct quantized_weight {
   int64_t shape[max_rank]; // of the weight
 };
 
+// A part of a file that has frozen weights: bytes from `begin` on are at `offset` of their arena,
+// all multiples of pages but the number of bytes. The file's path stands beside the parameters.
+struct frozen_part {
+  int64_t begin, bytes, offset;
+};
+
 // A tensor of the module's state that is compiled into the program.
 struct state_constant {
   const char *name;
@@ -332,6 +338,9 @@ struct program {
   int64_t adapter_count = 0;
   const quantized_weight *quantized_weights = nullptr;
   int64_t quantized_weight_count = 0;
+  // Others of them lie in the file of parameters, behind these in the arena.
+  const frozen_part *frozen_parts = nullptr;
+  int64_t frozen_part_count = 0;
 };
 
 // Whether the address is in the arena of parameters.

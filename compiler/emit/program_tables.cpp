@@ -189,6 +189,17 @@ void trainc::setStoredForms(ModuleOp module, ArrayRef<FrozenWeight> weights) {
   train::setStoredForms(module, named);
 }
 
+void trainc::setFrozenFiles(ModuleOp module, const FrozenFiles &files) {
+  Builder builder(module.getContext());
+  SmallVector<Attribute> parts;
+  for (const FrozenPart &part : files.parts)
+    parts.push_back(builder.getDenseI64ArrayAttr({part.begin, part.bytes, part.offset}));
+  SmallVector<NamedAttribute> places;
+  for (const auto &[name, offset] : files.places)
+    places.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(offset)));
+  train::setFrozenFiles(module, parts, places);
+}
+
 std::vector<FrozenTensor> trainc::frozenTensorsOf(ModuleOp module) {
   std::vector<FrozenTensor> tensors;
   std::set<std::string> names;

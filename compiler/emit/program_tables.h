@@ -58,6 +58,8 @@ void setStatePieces(mlir::ModuleOp module, llvm::ArrayRef<StatePiece> pieces);
 void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<StateConstant> constants);
 /// The forms that frozen weights are mapped in.
 void setStoredForms(mlir::ModuleOp module, llvm::ArrayRef<FrozenWeight> weights);
+/// Where those lie that stay in files of their own.
+void setFrozenFiles(mlir::ModuleOp module, const FrozenFiles &files);
 /// Where plan-memory has put their tensors, by their places.
 std::vector<FrozenTensor> frozenTensorsOf(mlir::ModuleOp module);
 void setAdapters(mlir::ModuleOp module, llvm::ArrayRef<AdapterEntry> adapters);

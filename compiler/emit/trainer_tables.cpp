@@ -96,6 +96,7 @@ private:
   std::vector<std::string> partRows() const;
   std::vector<std::string> adapterRows() const;
   std::vector<std::string> quantizedRows() const;
+  std::vector<std::string> frozenParts() const;
   void findStepTotals(func::FuncOp function);
   void collectStepScalars(func::FuncOp function);
   void addIndexCheck(train::IndexCheckAttr check, const std::string &place);
@@ -424,7 +425,18 @@ void TablePrinter::printProgram() {
     list("adapters", "adapter_count", adapterRows());
   if (!quantizedRows().empty())
     list("quantized_weights", "quantized_weight_count", quantizedRows());
+  if (!frozenParts().empty())
+    list("frozen_parts", "frozen_part_count", frozenParts());
   writer.line("};");
+}
+
+std::vector<std::string> TablePrinter::frozenParts() const {
+  std::vector<std::string> rows;
+  if (ArrayAttr parts = train::frozenPartsOf(module))
+    for (auto part : parts.getAsRange<DenseI64ArrayAttr>())
+      rows.push_back("{" + std::to_string(part[0]) + ", " + std::to_string(part[1]) + ", " +
+                     std::to_string(part[2]) + "}");
+  return rows;
 }
 
 std::vector<std::string> TablePrinter::quantizedRows() const {
@@ -530,6 +542,7 @@ FailureOr<std::string> TablePrinter::print() {
   table("state_constant", "state_constants", stateConstants);
   table("adapter", "adapters", adapterRows());
   table("quantized_weight", "quantized_weights", quantizedRows());
+  table("frozen_part", "frozen_parts", frozenParts());
   writer.line();
   writer.line("constexpr const char *kernel_list =");
   std::string kernels = kernelListText(module);

@@ -23,7 +23,8 @@ namespace trainc {
 
 using namespace reader;
 
-constexpr size_t kHeaderAlignment = 64; // bytes; so that tensors can be used where they are mapped
+// Bytes; so that tensors can be used where they are mapped.
+constexpr size_t kHeaderAlignment = 64, kPage = 4096;
 
 using Taker = llvm::function_ref<void(ArrayRef<char>)>;
 
@@ -117,7 +118,7 @@ struct WrittenTensor {
   std::vector<int64_t> shape;
   int64_t bytes;
   std::function<void(Taker)> forEach; // piece of its values
-  bool isFrozen = false;
+  bool isFrozen = false, staysInFile = false;
 };
 
 /// The values of the tensors that frozen weights consist of, by name.
@@ -175,7 +176,7 @@ static int64_t widthOf(StringRef type) {
 
 /// Frozen weights first, side by side as the program has them in memory.
 static std::vector<WrittenTensor> tensorsOf(const Model &model, ArrayRef<FrozenTensor> frozen,
-                                            bool isDouble) {
+                                            int64_t bytesInFiles, bool isDouble) {
   std::vector<WrittenTensor> tensors;
   llvm::StringSet<> mapped;
   int64_t written = 0;
@@ -192,8 +193,13 @@ static std::vector<WrittenTensor> tensorsOf(const Model &model, ArrayRef<FrozenT
   };
   const FrozenValues values(model, frozen);
   for (const FrozenTensor &tensor : frozen) {
-    fillUntil(tensor.offset);
     mapped.insert(tensor.name);
+    if (tensor.offset < bytesInFiles) {
+      tensors.push_back({tensor.name, tensor.type, tensor.shape, 0, values.of(tensor.name),
+                         /*isFrozen=*/true, /*staysInFile=*/true});
+      continue;
+    }
+    fillUntil(tensor.offset - bytesInFiles);
     add(tensor.name, tensor.type, tensor.shape, values.of(tensor.name));
     tensors.back().isFrozen = true;
   }
@@ -206,14 +212,16 @@ static std::vector<WrittenTensor> tensorsOf(const Model &model, ArrayRef<FrozenT
   return tensors;
 }
 
-static std::string headerOf(ArrayRef<WrittenTensor> tensors, ArrayRef<uint32_t> checksums) {
+static std::string headerOf(ArrayRef<WrittenTensor> tensors, ArrayRef<uint32_t> checksums,
+                            const FrozenFiles &files) {
   json::Object header, ofTensors;
   int64_t offset = 0;
   for (auto [tensor, checksum] : llvm::zip_equal(tensors, checksums)) {
-    header[tensor.name] =
-        json::Object{{"dtype", StringRef(tensor.type).upper()},
-                     {"shape", json::Array(tensor.shape)},
-                     {"data_offsets", json::Array{offset, offset + tensor.bytes}}};
+    if (!tensor.staysInFile)
+      header[tensor.name] =
+          json::Object{{"dtype", StringRef(tensor.type).upper()},
+                       {"shape", json::Array(tensor.shape)},
+                       {"data_offsets", json::Array{offset, offset + tensor.bytes}}};
     offset += tensor.bytes;
     if (!tensor.forEach)
       continue;
@@ -221,21 +229,26 @@ static std::string headerOf(ArrayRef<WrittenTensor> tensors, ArrayRef<uint32_t> 
     raw_string_ostream(digits) << format_hex_no_prefix(checksum, 8);
     ofTensors[tensor_checksum_prefix + tensor.name] = std::move(digits);
   }
+  for (auto [i, part] : llvm::enumerate(files.parts))
+    ofTensors[frozen_file_prefix + std::to_string(i)] = part.path;
   if (!ofTensors.empty())
     header["__metadata__"] = std::move(ofTensors);
   std::string text;
   raw_string_ostream(text) << json::Value(std::move(header));
-  text.append((kHeaderAlignment - (text.size() + 8) % kHeaderAlignment) % kHeaderAlignment, ' ');
+  const size_t alignment = tensors.empty() || !tensors[0].isFrozen ? kHeaderAlignment : kPage;
+  text.append((alignment - (text.size() + 8) % alignment) % alignment, ' ');
   return text;
 }
 
 /// In one pass over values that may be larger than memory: checksums, which all have the same
 /// width, take their places in the header after them.
 FailureOr<std::string> writeInitialParameters(const Model &model, ArrayRef<FrozenTensor> frozen,
-                                              StringRef path, StringRef precision, Report &report) {
-  const std::vector<WrittenTensor> tensors = tensorsOf(model, frozen, precision == "f64");
+                                              const FrozenFiles &files, StringRef path,
+                                              StringRef precision, Report &report) {
+  const std::vector<WrittenTensor> tensors =
+      tensorsOf(model, frozen, files.bytes, precision == "f64");
   std::vector<uint32_t> checksums(tensors.size());
-  std::string header = headerOf(tensors, checksums);
+  std::string header = headerOf(tensors, checksums, files);
   uint64_t length = header.size();
   OutputFile file(path, report);
   file.write({reinterpret_cast<const char *>(&length), sizeof(length)}); // little endian
@@ -244,13 +257,14 @@ FailureOr<std::string> writeInitialParameters(const Model &model, ArrayRef<Froze
     if (!tensor.forEach)
       file.write(SmallVector<char>(static_cast<size_t>(tensor.bytes), 0));
     else
-      tensor.forEach([&, &checksum = checksum](ArrayRef<char> piece) {
-        file.write(piece);
+      tensor.forEach([&, &checksum = checksum, stays = tensor.staysInFile](ArrayRef<char> piece) {
+        if (!stays)
+          file.write(piece);
         checksum = crc32c(checksum, piece.data(), piece.size());
       });
     model.file->releasePages();
   }
-  header = headerOf(tensors, checksums);
+  header = headerOf(tensors, checksums, files);
   file.rewrite(sizeof(length), {header.data(), header.size()});
   if (!file.finish())
     return failure();

@@ -37,6 +37,7 @@ static Parameter makeParameter(const Decision &decision, ArrayRef<const Decision
     parameter.moduleName = withoutQuantization(parameter.moduleName);
   } else {
     parameter.bytes = decision.tensor->bytes;
+    parameter.inFile = decision.tensor->inFile;
   }
   parameter.frozen = decision.role == Role::frozen;
   parameter.decays = decision.decays;

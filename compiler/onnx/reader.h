@@ -31,7 +31,8 @@ struct Parameter {
   std::string moduleName; // as the module calls it where the file says so, else `name`
   std::vector<int64_t> shape;
   bool isDouble = false;
-  llvm::ArrayRef<char> bytes; // little endian, mapped; owned by the model or its file
+  llvm::ArrayRef<char> bytes;  // little endian, mapped; owned by the model or its file
+  llvm::ArrayRef<char> inFile; // as the file has them, perhaps in 16 bits; empty: not in one piece
   // Of a frozen weight that the file has as integers, under the name of their initializer; it has
   // no `bytes`.
   std::shared_ptr<const reader::QuantizedWeight> quantized;
@@ -119,13 +120,17 @@ std::vector<std::string> infiniteParameters(const Model &model);
 /// The frozen parameters, in the form of the recipe or in the one that the file has for each.
 std::vector<FrozenWeight> frozenWeights(const Model &model, const Recipe &recipe);
 
+/// What of them the trainer maps from files of external data: where these have much in the types
+/// that it reads, and little else.
+FrozenFiles frozenFiles(const Model &model, llvm::ArrayRef<FrozenWeight> weights);
+
 /// Writes all parameters as safetensors straight from the maps: `frozen` tensors as one block that
-/// begins the data, the others in `precision` ("f32" or "f64"). Returns a digest of the frozen
-/// values; empty: there are none.
+/// begins the data, the others in `precision` ("f32" or "f64"). Of those that stay in `files` it
+/// has checksums alone. Returns a digest of the frozen values; empty: there are none.
 mlir::FailureOr<std::string> writeInitialParameters(const Model &model,
                                                     llvm::ArrayRef<FrozenTensor> frozen,
-                                                    llvm::StringRef path, llvm::StringRef precision,
-                                                    Report &report);
+                                                    const FrozenFiles &files, llvm::StringRef path,
+                                                    llvm::StringRef precision, Report &report);
 
 /// Writes the values of these parameters one after the other as f32, without names.
 mlir::LogicalResult writeValues(const Model &model, llvm::ArrayRef<std::string> names,

@@ -25,6 +25,13 @@ llvm::SmallVector<std::pair<mlir::StringAttr, QuantizedAttr>> quantizedForms(mli
 /// By parameter: a type, or a QuantizedAttr.
 void setStoredForms(mlir::ModuleOp module, llvm::ArrayRef<mlir::NamedAttribute> forms);
 
+/// Parts of files that the trainer maps (first byte, bytes, offset in the arena of frozen weights),
+/// and the offsets of the frozen tensors in them. None: both are null.
+mlir::ArrayAttr frozenPartsOf(mlir::ModuleOp module);
+mlir::DictionaryAttr frozenPlacesOf(mlir::ModuleOp module);
+void setFrozenFiles(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> parts,
+                    llvm::ArrayRef<mlir::NamedAttribute> places);
+
 /// Of the values of those. Empty: nobody has read them.
 llvm::StringRef frozenDigestOf(mlir::ModuleOp module);
 void setFrozenDigest(mlir::ModuleOp module, llvm::StringRef digest);

@@ -41,7 +41,9 @@ static constexpr llvm::StringLiteral kStatePieces = "train.state_pieces";
 static constexpr llvm::StringLiteral kStateConstants = "train.state_constants";
 static constexpr llvm::StringLiteral kInfiniteParameters = "train.infinite_parameters";
 static constexpr llvm::StringLiteral kFrozenStorage = "train.frozen_storage",
-                                     kFrozenDigest = "train.frozen_digest";
+                                     kFrozenDigest = "train.frozen_digest",
+                                     kFrozenParts = "train.frozen_parts",
+                                     kFrozenPlaces = "train.frozen_places";
 static constexpr llvm::StringLiteral kStateLayout = "train.state_layout";
 
 void TrainDialect::initialize() {
@@ -282,6 +284,11 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     return expect(list && llvm::all_of(list, llvm::IsaPred<ArrayAttr>), "a list of lists");
   if (isa<ModuleOp>(op) && name == kFrozenStorage)
     return expect(isa<DictionaryAttr>(value), "types by the names of parameters");
+  if (isa<ModuleOp>(op) && name == kFrozenParts)
+    return expect(list && llvm::all_of(list, llvm::IsaPred<DenseI64ArrayAttr>),
+                  "a list of three numbers each");
+  if (isa<ModuleOp>(op) && name == kFrozenPlaces)
+    return expect(isa<DictionaryAttr>(value), "numbers by the names of parameters");
   if (isa<ModuleOp>(op) && name == kFrozenDigest)
     return expect(isa<StringAttr>(value), "a string");
   if (isa<ModuleOp>(op) && name == kStateLayout)
@@ -477,6 +484,16 @@ SmallVector<std::pair<StringAttr, QuantizedAttr>> quantizedForms(ModuleOp module
 void setStoredForms(ModuleOp module, ArrayRef<NamedAttribute> forms) {
   if (!forms.empty())
     module->setAttr(kFrozenStorage, DictionaryAttr::get(module.getContext(), forms));
+}
+
+ArrayAttr frozenPartsOf(ModuleOp module) { return module->getAttrOfType<ArrayAttr>(kFrozenParts); }
+DictionaryAttr frozenPlacesOf(ModuleOp module) {
+  return module->getAttrOfType<DictionaryAttr>(kFrozenPlaces);
+}
+void setFrozenFiles(ModuleOp module, ArrayRef<Attribute> parts, ArrayRef<NamedAttribute> places) {
+  setRows(module, kFrozenParts, parts);
+  if (!places.empty())
+    module->setAttr(kFrozenPlaces, DictionaryAttr::get(module.getContext(), places));
 }
 
 StringRef frozenDigestOf(ModuleOp module) { return textOf(module, kFrozenDigest); }

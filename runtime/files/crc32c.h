@@ -20,5 +20,7 @@ uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size);
 // this and the tensor's name. Those of trainc do, and readers check it where it is there.
 constexpr char padding_prefix[] = "padding."; // of tensors that fill gaps between others
 constexpr char tensor_checksum_prefix[] = "crc32c:";
+// Of metadata: the path of a file that has frozen weights, by the number of the part of it.
+constexpr char frozen_file_prefix[] = "frozen_file:";
 
 } // namespace trainc

@@ -341,6 +341,10 @@ std::vector<option_row> common_rows() {
       row("checkpoint", &values::checkpoint, "WHICH", reads_parameters,
           "parameters to use, of --run: latest, best (by --keep-best of the run, else by held-out\n"
           "loss) or step-N; the path of a checkpoint; or initial"),
+      row("frozen-data", &values::frozen_data, "FOLDER", command_train | reads_parameters,
+          "where the external data of the model's file are now that have frozen weights, if they\n"
+          "were moved (default: where trainc found them, or beside the trainer)")
+          .of_one_start(),
       row("ema", &values::average, "", reads_parameters,
           "use the moving average of the parameters, which programs keep that were compiled with\n"
           "--ema"),

@@ -115,6 +115,7 @@ struct trainer_options {
   keep_policy keep;
   bool average = false;              // of the parameters, in place of them
   std::string checkpoint = "latest"; // best, step-N, initial or a path
+  std::string frozen_data;           // folder; empty: where the compiler found them
 
   // ---- what commands compute and write
   period evaluate_every = {}; // 0: never

@@ -96,11 +96,21 @@ void run::check_layout() const {
   });
 }
 
+// A file that the compiler wrote with the trainer.
+static void check_is_there(const std::string &path) {
+  if (access(path.c_str(), F_OK) != 0)
+    throw failure(exit_checkpoint,
+                  path + ": is missing; the compiler wrote it with the trainer\n  try: copy the "
+                         "trainer with its whole folder, or compile it again");
+}
+
 void run::map_frozen_weights() {
   ranks.together([&] {
     if (prog.frozen_count == 0)
       return;
-    frozen_.emplace(prog, own_file(folder, own_parameters));
+    const std::string path = own_file(folder, own_parameters);
+    check_is_there(path);
+    frozen_.emplace(prog, path, options.frozen_data);
     target.set_frozen_weights(frozen_->base());
   });
 }
@@ -109,10 +119,7 @@ void run::load_initial_parameters() {
   map_frozen_weights();
   ranks.together([&] {
     std::string path = own_file(folder, own_parameters);
-    if (access(path.c_str(), F_OK) != 0)
-      throw failure(exit_checkpoint,
-                    path + ": is missing; the compiler wrote it with the trainer\n  try: copy the "
-                           "trainer with its whole folder, or compile it again");
+    check_is_there(path);
     input_file file(path, exit_checkpoint);
     safetensors_index index = read_safetensors_index(file, exit_checkpoint);
     for (const tensor_view &tensor : kept_parameter_tensors(prog, places()))

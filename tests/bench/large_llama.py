@@ -41,9 +41,10 @@ class Places:
         numbers = random.Random(1)
         pieces = {UINT8: numbers.randbytes(1 << 20),
                   FLOAT: struct.pack("<262144f", *(numbers.uniform(0.002, 0.006) for _ in range(1 << 18)))}
-        for kind, length in self.kinds:
+        for i, (kind, length) in enumerate(self.kinds):
+            piece = pieces[kind][4 * i:] + pieces[kind][:4 * i]  # no two weights are equal
             for begin in range(0, length, 1 << 20):
-                stream.write(pieces[kind][:length - begin])
+                stream.write(piece[:length - begin])
 
 
 def build(layers, hidden, inner, heads, key_heads, vocabulary, length, places=None, in_four_bits=False):

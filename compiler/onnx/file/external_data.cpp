@@ -72,6 +72,15 @@ std::vector<std::string> ModelFile::paths() const {
   return all;
 }
 
+std::optional<std::pair<std::string, int64_t>> ModelFile::placeOf(ArrayRef<char> bytes) const {
+  for (const auto &[location, file] : external)
+    if (file && !bytes.empty() && bytes.begin() >= file->bytes().begin() &&
+        bytes.end() <= file->bytes().end())
+      return std::pair(resolved(folderOf(filePath) + "/" + location),
+                       static_cast<int64_t>(bytes.begin() - file->bytes().begin()));
+  return std::nullopt;
+}
+
 void ModelFile::releasePages() const {
   mapped->releasePages();
   for (const auto &entry : external)

@@ -354,6 +354,8 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
       (void)report.error(isKnown ? ExitCode::unreadableModel : ExitCode::unsupportedModel, filePath,
                          "initializer '" + tensor.name() + "' " + why,
                          isKnown ? "" : adviceOn(tensor.data_type()));
+    if (why.empty() && result->storage.empty())
+      result->inFile = result->bytes;
     if (widens && why.empty()) {
       widenHalves(*result, type);
       tensor.set_data_type(result->dataType);

@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include <map>
 #include <onnx/onnx_pb.h>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct TensorBytes {
   llvm::SmallVector<int64_t> shape;
   int64_t count = 0;
   llvm::ArrayRef<char> bytes;
-  std::string storage; // holds `bytes` where the file has them in another form
+  std::string storage;         // holds `bytes` where the file has them in another form
+  llvm::ArrayRef<char> inFile; // as they are there; empty: not in one piece
 };
 
 /// True of a node of ONNX's own operator, whose domain is written as "" once a file is open.
@@ -83,6 +85,8 @@ public:
   /// Puts the values of such tensors back into a copy of the model's nodes.
   void restoreValues(onnx::GraphProto &copy) const;
 
+  /// The file of external data that has these bytes, and their offset in it. None: another file.
+  std::optional<std::pair<std::string, int64_t>> placeOf(llvm::ArrayRef<char> bytes) const;
   /// Gives back the memory of values that were read from files: they may be larger than memory.
   void releasePages() const;
 

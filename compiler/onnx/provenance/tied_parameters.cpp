@@ -101,6 +101,8 @@ std::vector<EqualWeights> tieByValue(const Decisions &decisions, const Graph &gr
   llvm::StringMap<std::vector<TieCandidate>> earlier; // by tieKey
   for (const TieCandidate &candidate : candidates) {
     Decision &other = *candidate.decision;
+    if (other.quantized) // integers are what they are
+      continue;
     std::vector<TieCandidate> &alike = earlier[tieKey(*other.tensor)];
     bool isKnown = separation.origin.count(other.name()); // not to be the one it was merged with
     bool isNamed = !other.exporterMade, uniform = isUniform(*other.tensor);

@@ -372,7 +372,8 @@ TEST_F(OnnxReader, WritesParametersAsSafetensors) {
   auto model = read(path());
   ASSERT_TRUE(succeeded(model));
   for (std::string precision : {"f32", "f64"}) {
-    ASSERT_TRUE(mlir::succeeded(writeInitialParameters(*model, {}, path("p"), precision, report)));
+    ASSERT_TRUE(
+        mlir::succeeded(writeInitialParameters(*model, {}, {}, path("p"), precision, report)));
     auto file = llvm::MemoryBuffer::getFile(path("p"));
     llvm::StringRef bytes = (*file)->getBuffer();
     llvm::json::Object header = headerOf(bytes);
@@ -383,7 +384,7 @@ TEST_F(OnnxReader, WritesParametersAsSafetensors) {
     std::memcpy(&last, bytes.end() - 8, 8);
     EXPECT_TRUE(precision == "f32" || last == 6.5);
   }
-  EXPECT_TRUE(mlir::failed(writeInitialParameters(*model, {}, path("no/p"), "f32", report)));
+  EXPECT_TRUE(mlir::failed(writeInitialParameters(*model, {}, {}, path("no/p"), "f32", report)));
   EXPECT_EQ(report.exitCode(), ExitCode::outputNotWritten);
 }
 
@@ -391,7 +392,7 @@ TEST_F(OnnxReader, WritesChecksumsOfManyParameters) {
   Recipe recipe;
   auto model = read((fs::path(TRAINC_MODELS) / "nanogpt_script13.onnx").string(), recipe);
   ASSERT_TRUE(succeeded(model)) << report.text();
-  ASSERT_TRUE(mlir::succeeded(writeInitialParameters(*model, {}, path("p"), "f32", report)));
+  ASSERT_TRUE(mlir::succeeded(writeInitialParameters(*model, {}, {}, path("p"), "f32", report)));
   size_t bytes = 0;
   for (const Parameter &parameter : model->parameters)
     bytes += parameter.bytes.size();
