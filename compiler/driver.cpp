@@ -35,6 +35,7 @@
 #include "passes/passes.h"
 #include "passes/sharding/gradient_buckets.h"
 #include "passes/sharding/update_parts.h"
+#include "runtime/byte_text.h"
 #include "runtime/name_pattern.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -156,6 +157,41 @@ private:
     return succeeded(table);
   }
 
+  /// Whether --frozen-type does something where it is asked for integers.
+  bool checkRounding(ArrayRef<FrozenWeight> weights) {
+    const bool roundsToIntegers = recipe.frozenType == "int8" || recipe.frozenType == "int4";
+    return !roundsToIntegers ||
+           any_of(weights, [](const FrozenWeight &weight) { return weight.layout.has_value(); }) ||
+           succeeded(report.error(ExitCode::usage, Subject::ofOption("--frozen-type"),
+                                  recipe.frozenType +
+                                      " rounds weights whose last axis is a multiple of 32, and "
+                                      "no frozen weight is one",
+                                  "--frozen-type bf16"));
+  }
+
+  /// What the table of parameters tells of frozen weights besides.
+  static std::string storedForms(ArrayRef<FrozenWeight> weights) {
+    std::string text;
+    for (const FrozenWeight &weight : weights)
+      if (weight.layout)
+        text += "stored    " + weight.tensor.name + " in " + std::to_string(weight.layout->bits) +
+                " bits with scales '" + weight.scales.name + "'\n";
+      else if (weight.tensor.type != "f32")
+        text += "stored    " + weight.tensor.name + " in " + weight.tensor.type + "\n";
+    return text;
+  }
+
+  /// The folder of the output needs these: one line each, which is also told.
+  std::string stayingFiles() {
+    std::string text;
+    for (const FrozenPart &part : frozenParts.parts)
+      text += "frozen weights stay in " + part.path + " (" + byte_text(part.bytes) +
+              "), which the trainer maps: keep it as it is\n";
+    if (!options.quiet && options.messageFormat == "text")
+      llvm::outs() << text;
+    return text;
+  }
+
   /// Whether the trainer maps frozen weights as their file has them.
   bool storesFrozen() const {
     return recipe.trains && recipe.target == "cpu" && recipe.precision != "f64" &&
@@ -180,6 +216,9 @@ private:
       setStoredForms(*model.module, weights);
       frozenParts = frozenFiles(model, weights);
       setFrozenFiles(*model.module, frozenParts);
+      if (!checkRounding(weights))
+        return false;
+      model.parameterTable += storedForms(weights) + stayingFiles();
     }
     train::setLosses(*model.module, recipe.losses);
     if (options.shardsGradients())

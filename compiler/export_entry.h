@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/program.h"
 #include <cstdint>
+#include <functional>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +29,12 @@ struct StatePiece {
   int64_t from = 0, to = 0, count = 0; // the first in each, and how many
 };
 
+/// Of an element of the types that files of parameters have: `f64`, `f32`, `bf16`, `f16`, `u8`,
+/// `i8`.
+inline int64_t bytesOfType(const std::string &type) {
+  return type == "f64" ? 8 : type == "f32" ? 4 : type == "u8" || type == "i8" ? 1 : 2;
+}
+
 /// A tensor that the trainer maps: the type of its elements, and where in the block of all of them.
 struct FrozenTensor {
   std::string name, type; // `f32`, `bf16`, `f16`, `u8` or `i8`
@@ -32,19 +42,16 @@ struct FrozenTensor {
   int64_t offset = 0; // bytes
 
   int64_t bytes() const {
-    int64_t result = type == "f32" ? 4 : type == "u8" || type == "i8" ? 1 : 2;
-    for (int64_t size : shape)
-      result *= size;
-    return result;
+    return std::accumulate(shape.begin(), shape.end(), bytesOfType(type), std::multiplies<>());
   }
 };
 
-/// A weight that the trainer maps. One as integers with scales has the numbers of their
-/// `quantized_layout`, and its zero points a name where there are any.
+/// A weight that the trainer maps. One as integers with scales has their layout, and its zero
+/// points a name where there are any.
 struct FrozenWeight {
   FrozenTensor tensor;
   std::vector<int64_t> shape = {}; // of one as integers
-  std::vector<int64_t> layout = {};
+  std::optional<quantized_layout> layout = {};
   FrozenTensor scales = {}, zeros = {};
 };
 
@@ -77,6 +84,7 @@ struct AdapterEntry {
   // Whether the weight is [in, out], as GPT-2's Conv1D has it, and not [out, in]: in the program,
   // and in the module.
   bool isInByOut = false, isModulesInByOut = false;
+  size_t layers = 0; // that read the weight
 };
 
 } // namespace trainc

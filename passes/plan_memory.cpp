@@ -163,10 +163,8 @@ private:
 
   /// Frozen tensors that stay in files have their places from these; the others lie behind.
   void readFrozenFiles() {
-    constexpr int64_t kPage = 4096;
     if (ArrayAttr parts = train::frozenPartsOf(module))
-      for (auto part : parts.getAsRange<DenseI64ArrayAttr>())
-        frozen.bytes = std::max<int64_t>(frozen.bytes, llvm::alignTo(part[2] + part[1], kPage));
+      frozen.bytes = cast<DenseI64ArrayAttr>(parts[0])[3];
     if (DictionaryAttr places = train::frozenPlacesOf(module))
       for (NamedAttribute place : places)
         frozen.offsets[place.getName()] = cast<IntegerAttr>(place.getValue()).getInt();

@@ -113,7 +113,7 @@ private:
     train::QuantizedAttr form;
     RankedTensorType wide;
     Value integers, scales, zeros;
-    SmallVector<int64_t> layout() const { return llvm::to_vector(form.getLayout()); }
+    quantized_layout layout() const { return train::layoutOf(form); }
   };
 
   void storeIntegers(func::FuncOp function, unsigned index, train::QuantizedAttr form) {
@@ -189,16 +189,13 @@ private:
     SmallVector<Value> inputs(tensors.take_front(own.zeros ? 3 : 2));
     auto call = at.create<kernel::CallOp>(location, TypeRange{result}, "dequantize", "dequantize",
                                           ArrayRef<int64_t>(), inputs);
-    call.setNumbersAttr(at.getArrayAttr({at.getDenseI64ArrayAttr(layout)}));
+    call.setNumbersAttr(at.getArrayAttr({at.getDenseI64ArrayAttr(train::numbersOf(layout))}));
     constexpr double kEach = 2; // a subtraction and a product
     call.setFlops(APFloat(kEach * static_cast<double>(result.getNumElements())));
     return call.getOuts().front();
   }
 
   // ---- rows of a table
-
-  // Places of quantized_layout.
-  enum : unsigned { kBits, kOuter = 3, kInner = 5, kRow = 7, kScaleOuter = 8, kZeroOuter = 11 };
 
   static bool isInteger(Value tensor) {
     return !isa<FloatType>(nn::tensorType(tensor).getElementType());
@@ -211,29 +208,27 @@ private:
 
   /// Whether each row has numbers of its own, in whole bytes.
   static bool hasRows(Integers own) {
-    const SmallVector<int64_t> layout = own.layout();
-    const int64_t bits = layout[kBits];
-    return own.wide.getRank() == 2 && layout[kInner] == 1 && layout[kScaleOuter] > 0 &&
-           layout[kOuter] == own.wide.getDimSize(0) && layout[kRow] * bits % 8 == 0 &&
-           (!own.zeros || !isInteger(own.zeros) || layout[kZeroOuter] * bits % 8 == 0);
+    const quantized_layout layout = own.layout();
+    return own.wide.getRank() == 2 && layout.inner == 1 && layout.scale_outer > 0 &&
+           layout.outer == own.wide.getDimSize(0) && layout.row * layout.bits % 8 == 0 &&
+           (!own.zeros || !isInteger(own.zeros) || layout.zero_outer * layout.bits % 8 == 0);
   }
 
   /// The rows that are asked for, as floats: not those of a table as floats.
   static void readRows(nn::GatherOp gather, Integers own) {
     OpBuilder at(gather);
     nn::Builder builder(at, roleLocation("rows", withoutRole(gather.getLoc())));
-    SmallVector<int64_t> layout = own.layout();
-    const int64_t rows = layout[kOuter], bits = layout[kBits];
+    quantized_layout layout = own.layout();
+    const int64_t rows = layout.outer;
     auto take = [&](Value table, int64_t numbers) -> Value {
       if (!table)
         return table;
-      Value flat = builder.reshape(table, {rows, rowOf(table, numbers, bits)});
+      Value flat = builder.reshape(table, {rows, rowOf(table, numbers, layout.bits)});
       return builder.create<nn::GatherOp>(flat, gather.getIndices());
     };
-    SmallVector<Value> tensors{take(own.integers, layout[kRow]),
-                               take(own.scales, layout[kScaleOuter]),
-                               take(own.zeros, layout[kZeroOuter])};
-    layout[kOuter] = nn::tensorType(gather.getIndices()).getNumElements();
+    SmallVector<Value> tensors{take(own.integers, layout.row), take(own.scales, layout.scale_outer),
+                               take(own.zeros, layout.zero_outer)};
+    layout.outer = nn::tensorType(gather.getIndices()).getNumElements();
     Value result = dequantize(at, gather.getLoc(), own, layout, tensors, gather.getType());
     gather.replaceAllUsesWith(result);
     gather.erase();

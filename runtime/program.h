@@ -160,8 +160,11 @@ struct quantized_weight {
   int64_t shape[max_rank]; // of the weight
 };
 
+// Where parts of files may begin that are mapped: pages of all hosts are smaller or as large.
+constexpr int64_t frozen_page = 65536; // bytes
+
 // A part of a file that has frozen weights: bytes from `begin` on are at `offset` of their arena,
-// all multiples of pages but the number of bytes. The file's path stands beside the parameters.
+// both multiples of frozen_page. The file's path stands beside the parameters.
 struct frozen_part {
   int64_t begin, bytes, offset;
 };

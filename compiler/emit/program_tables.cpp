@@ -168,7 +168,7 @@ void trainc::setStoredForms(ModuleOp module, ArrayRef<FrozenWeight> weights) {
   };
   for (const FrozenWeight &weight : weights) {
     add(weight.tensor);
-    if (weight.layout.empty())
+    if (!weight.layout)
       continue;
     add(weight.scales);
     StringAttr zeros;
@@ -180,8 +180,8 @@ void trainc::setStoredForms(ModuleOp module, ArrayRef<FrozenWeight> weights) {
     }
     forms[weight.tensor.name] = train::QuantizedAttr::get(
         module.getContext(), RankedTensorType::get(weight.shape, builder.getF32Type()),
-        weight.layout, typeOf(weight.tensor), builder.getStringAttr(weight.scales.name),
-        typeOf(weight.scales), zeros, zerosType);
+        train::numbersOf(*weight.layout), typeOf(weight.tensor),
+        builder.getStringAttr(weight.scales.name), typeOf(weight.scales), zeros, zerosType);
   }
   SmallVector<NamedAttribute> named;
   for (const auto &[name, form] : forms)
@@ -193,7 +193,8 @@ void trainc::setFrozenFiles(ModuleOp module, const FrozenFiles &files) {
   Builder builder(module.getContext());
   SmallVector<Attribute> parts;
   for (const FrozenPart &part : files.parts)
-    parts.push_back(builder.getDenseI64ArrayAttr({part.begin, part.bytes, part.offset}));
+    parts.push_back(
+        builder.getDenseI64ArrayAttr({part.begin, part.bytes, part.offset, files.bytes}));
   SmallVector<NamedAttribute> places;
   for (const auto &[name, offset] : files.places)
     places.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(offset)));

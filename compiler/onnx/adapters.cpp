@@ -244,6 +244,7 @@ private:
     AdapterEntry entry{layer, weight.name, layer + ".lora_A.weight", layer + ".lora_B.weight"};
     entry.alpha = choice.alpha;
     entry.dropout = recipe.adapterDropout;
+    entry.layers = planned.uses.layers.size();
     entry.isInByOut = planned.uses.layers.front().isInByOut;
     entry.isModulesInByOut = entry.isInByOut != weight.isModulesTranspose;
     auto [shapeOfA, shapeOfB] = shapesOf(weight.shape, rank, entry.isInByOut);

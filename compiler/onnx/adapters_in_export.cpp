@@ -2,7 +2,8 @@
 //
 // y = W x becomes y = W x + (alpha / r) B A x, by ONNX's MatMul, Mul and Add. A node is found by
 // the weight that it reads: MatMulNBits itself, or a MatMul or Gemm behind DequantizeLinear,
-// Transpose and Cast. Weakness: layers in a function's body are refused.
+// Transpose Cast and Identity. Weakness: convolutions, and layers in a function's body, are
+// refused.
 #include "compiler/onnx/adapters_in_export.h"
 #include "compiler/onnx/file/half_model.h"
 #include "compiler/onnx/file/model_file.h"
@@ -27,27 +28,34 @@ public:
       names.insert(tensor.name());
   }
 
-  /// Whether there is a node to put it beside.
-  bool add(const AdapterEntry &adapter) {
+  /// How many nodes it was put beside.
+  size_t add(const AdapterEntry &adapter) {
     std::set<std::string> values{adapter.weight}; // that are the weight, or its transpose
-    bool isAdded = false;
+    size_t added = 0;
     for (int i = 0; i < graph.node_size(); ++i) {
       const onnx::NodeProto &node = graph.node(i);
       const auto read = find_if(node.input(), [&](const auto &name) { return values.count(name); });
       if (read == node.input().end())
         continue;
       const StringRef type = node.op_type();
-      if (type == "DequantizeLinear" || type == "Transpose" || type == "Cast") {
+      if (is_contained({"DequantizeLinear", "Transpose", "Cast", "Identity"}, type)) {
         values.insert(node.output(0));
-      } else if (type == "MatMul" || type == "Gemm" || type == "MatMulNBits") {
+      } else if (is_contained({"MatMul", "Gemm", "MatMulNBits"}, type) && !turnsInput(node)) {
         i += addBehind(i, adapter, read == node.input().begin());
-        isAdded = true;
+        ++added;
       }
     }
-    return isAdded;
+    return added;
   }
 
 private:
+  /// A Gemm's, which no MatMul does.
+  static bool turnsInput(const onnx::NodeProto &node) {
+    return any_of(node.attribute(), [](const onnx::AttributeProto &attribute) {
+      return attribute.name() == "transA" && attribute.i() != 0;
+    });
+  }
+
   std::string fresh(const std::string &wanted) {
     std::string name = wanted;
     for (int i = 1; !names.insert(name).second; ++i)
@@ -120,11 +128,13 @@ private:
 LogicalResult addAdapterNodes(const Model &model, onnx::GraphProto &graph, Report &report) {
   NodeAdder adder(graph, model);
   for (const AdapterEntry &adapter : model.adapters)
-    if (isBesideIntegers(model, adapter.weight) && !adder.add(adapter))
-      return report.error(ExitCode::unsupportedModel, model.file->path(),
-                          "the adapter of '" + adapter.weight +
-                              "' has no place in exports: its layer is part of a function",
-                          "a --lora pattern without it, or a file without functions");
+    if (isBesideIntegers(model, adapter.weight) && adder.add(adapter) != adapter.layers)
+      return report.error(
+          ExitCode::unsupportedModel, model.file->path(),
+          "the adapter of '" + adapter.weight +
+              "', which has integers in the file, has no place in exports: beside "
+              "them it stands with a MatMul, Gemm or MatMulNBits of the graph alone",
+          "a --lora pattern without it");
   return success();
 }
 

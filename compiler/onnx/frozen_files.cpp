@@ -17,7 +17,7 @@ namespace trainc {
 
 using namespace reader;
 
-constexpr int64_t kPageBytes = 4096, kLine = 64; // bytes
+constexpr int64_t kLine = 64; // bytes
 constexpr int64_t kWorthIt = int64_t{64} << 20;
 constexpr int64_t kLeastShare = 8; // of a file all but an eighth is frozen weights
 
@@ -51,7 +51,9 @@ FrozenFiles frozenFiles(const Model &model, ArrayRef<FrozenWeight> weights) {
   auto add = [&](const FrozenTensor &tensor) {
     const ArrayRef<char> bytes = inFile.lookup(tensor.name);
     const auto place = model.file->placeOf(bytes);
-    if (place && place->second % kLine == 0 && seen.insert(tensor.name).second &&
+    const bool isRounded = tensor.type != "u8" && tensor.type != "i8" &&
+                           tensor.type != floatTypeInFile(model, tensor.name);
+    if (place && !isRounded && place->second % kLine == 0 && seen.insert(tensor.name).second &&
         static_cast<int64_t>(bytes.size()) == tensor.bytes())
       files[place->first].push_back(
           {tensor.name, place->second, static_cast<int64_t>(bytes.size())});
@@ -69,13 +71,13 @@ FrozenFiles frozenFiles(const Model &model, ArrayRef<FrozenWeight> weights) {
       end = std::max(end, tensor.begin + tensor.bytes);
       used += tensor.bytes;
     }
-    begin = begin / kPageBytes * kPageBytes;
+    begin = begin / frozen_page * frozen_page;
     if (used < (end - begin) / kLeastShare * (kLeastShare - 1))
       continue;
     result.parts.push_back({path, begin, end - begin, result.bytes});
     for (const Placed &tensor : tensors)
       result.places.emplace_back(tensor.name, result.bytes + tensor.begin - begin);
-    result.bytes += static_cast<int64_t>(alignTo(end - begin, kPageBytes));
+    result.bytes += static_cast<int64_t>(alignTo(end - begin, frozen_page));
     all += used;
   }
   return all < kWorthIt ? FrozenFiles() : result;

@@ -7,6 +7,7 @@
 #include "compiler/onnx/provenance/quantized_weights.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/onnx/rounded_weights.h"
+#include "dialects/errors/internal_error.h"
 #include "runtime/files/crc32c.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -14,6 +15,7 @@
 #include "llvm/Support/JSON.h"
 #include <cstring>
 #include <functional>
+#include <map>
 #include <numeric>
 
 using namespace llvm;
@@ -24,7 +26,7 @@ namespace trainc {
 using namespace reader;
 
 // Bytes; so that tensors can be used where they are mapped.
-constexpr size_t kHeaderAlignment = 64, kPage = 4096;
+constexpr size_t kHeaderAlignment = 64;
 
 using Taker = llvm::function_ref<void(ArrayRef<char>)>;
 
@@ -55,33 +57,18 @@ static void forEachPiece(ArrayRef<char> floats, bool areDouble, StringRef type, 
   }
 }
 
-/// A weight in integers as floats.
-static void forEachDequantized(const QuantizedWeight &weight, StringRef type, Taker take) {
-  std::vector<float> values;
-  const int64_t elements = weight.count();
-  for (int64_t first = 0; first < elements; first += static_cast<int64_t>(values.size())) {
-    values.resize(std::min<int64_t>(kPiece, elements - first));
-    weight.dequantize(first, static_cast<int64_t>(values.size()), values.data());
-    forEachPiece({reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float)},
-                 false, type, take);
-  }
-}
-
-static void forEachPiece(const Parameter &parameter, StringRef type, Taker take) {
-  if (parameter.quantized)
-    forEachDequantized(*parameter.quantized, type, take);
-  else
-    forEachPiece(parameter.bytes, parameter.isDouble, type, take);
-}
-
 std::vector<char> valuesOf(const Parameter &parameter) {
   if (!parameter.quantized)
     return parameter.bytes.vec();
-  std::vector<char> values;
-  forEachDequantized(*parameter.quantized, "f32", [&](ArrayRef<char> piece) {
-    values.insert(values.end(), piece.begin(), piece.end());
-  });
-  return values;
+  const std::vector<float> floats = parameter.quantized->values();
+  const auto *bytes = reinterpret_cast<const char *>(floats.data());
+  return {bytes, bytes + floats.size() * sizeof(float)};
+}
+
+static void forEachPiece(const Parameter &parameter, StringRef type, Taker take) {
+  const std::vector<char> values = parameter.quantized ? valuesOf(parameter) : std::vector<char>();
+  forEachPiece(parameter.quantized ? ArrayRef(values) : parameter.bytes, parameter.isDouble, type,
+               take);
 }
 
 /// By blocks: a loop without an exit is computed with vectors.
@@ -134,7 +121,8 @@ public:
         continue;
       if (parameter.quantized)
         addIntegers(*parameter.quantized, types);
-      else if (std::optional<FrozenWeight> rounded = roundedWeight(parameter, roundedTo(type)))
+      else if (std::optional<FrozenWeight> rounded =
+                   roundedWeight(model, parameter, roundedTo(type)))
         addRounded(parameter, *rounded, type == "u8");
       else
         values[parameter.name] = [&parameter, type](Taker take) {
@@ -143,7 +131,12 @@ public:
     }
   }
 
-  std::function<void(Taker)> of(const std::string &name) const { return values.lookup(name); }
+  std::function<void(Taker)> of(const std::string &name) const {
+    auto found = values.find(name);
+    if (found == values.end())
+      internalError("the frozen tensor '" + name + "' has no values");
+    return found->second;
+  }
 
 private:
   static StringRef roundedTo(StringRef type) {
@@ -170,10 +163,6 @@ private:
 };
 } // namespace
 
-static int64_t widthOf(StringRef type) {
-  return type == "u8" || type == "i8" ? 1 : type == "f32" ? 4 : type == "f64" ? 8 : 2;
-}
-
 /// Frozen weights first, side by side as the program has them in memory.
 static std::vector<WrittenTensor> tensorsOf(const Model &model, ArrayRef<FrozenTensor> frozen,
                                             int64_t bytesInFiles, bool isDouble) {
@@ -183,7 +172,7 @@ static std::vector<WrittenTensor> tensorsOf(const Model &model, ArrayRef<FrozenT
   auto add = [&](const std::string &name, const std::string &type, std::vector<int64_t> shape,
                  std::function<void(Taker)> forEach) {
     const int64_t bytes =
-        std::accumulate(shape.begin(), shape.end(), widthOf(type), std::multiplies<>());
+        std::accumulate(shape.begin(), shape.end(), bytesOfType(type), std::multiplies<>());
     written += bytes;
     tensors.push_back({name, type, std::move(shape), bytes, std::move(forEach)});
   };
@@ -235,7 +224,7 @@ static std::string headerOf(ArrayRef<WrittenTensor> tensors, ArrayRef<uint32_t> 
     header["__metadata__"] = std::move(ofTensors);
   std::string text;
   raw_string_ostream(text) << json::Value(std::move(header));
-  const size_t alignment = tensors.empty() || !tensors[0].isFrozen ? kHeaderAlignment : kPage;
+  const size_t alignment = tensors.empty() || !tensors[0].isFrozen ? kHeaderAlignment : frozen_page;
   text.append((alignment - (text.size() + 8) % alignment) % alignment, ' ');
   return text;
 }
@@ -268,10 +257,13 @@ FailureOr<std::string> writeInitialParameters(const Model &model, ArrayRef<Froze
   file.rewrite(sizeof(length), {header.data(), header.size()});
   if (!file.finish())
     return failure();
-  uint32_t digest = 0; // of checksums
+  std::map<std::string, uint32_t> ofFrozen; // by name: wherever they lie
   for (auto [tensor, checksum] : llvm::zip_equal(tensors, checksums))
     if (tensor.isFrozen)
-      digest = crc32c(digest, reinterpret_cast<const char *>(&checksum), sizeof checksum);
+      ofFrozen[tensor.name] = checksum;
+  uint32_t digest = 0; // of checksums
+  for (const auto &[name, checksum] : ofFrozen)
+    digest = crc32c(digest, reinterpret_cast<const char *>(&checksum), sizeof checksum);
   std::string digits;
   if (!frozen.empty())
     raw_string_ostream(digits) << format_hex_no_prefix(digest, 8);

@@ -4,6 +4,7 @@
 #include "compiler/onnx/reader.h"
 #include "compiler/model_name.h"
 #include "compiler/onnx/adapters.h"
+#include "compiler/onnx/adapters_in_export.h"
 #include "compiler/onnx/file/file_check.h"
 #include "compiler/onnx/file/half_model.h"
 #include "compiler/onnx/graph/graph_digest.h"
@@ -264,6 +265,9 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   model.program = std::make_shared<ExportedProgram>(std::move(opened->separation.program));
   if (failed(addAdapters(model, recipe, report)))
     return failure();
+  onnx::GraphProto exported = model.file->graph(); // whether it can have the adapters
+  if (failed(addAdapterNodes(model, exported, report)))
+    return failure();
   return model;
 }
 
@@ -276,8 +280,11 @@ static bool hasModulesName(const Parameter &parameter) {
 std::vector<ExportEntry> moduleTensors(const Model &model) {
   std::vector<ExportEntry> result;
   for (const Parameter &parameter : model.parameters) {
-    if (parameter.quantized) // the module had other values
+    if (parameter.quantized) { // of other forms than [out, in] nobody knows the module's
+      if (parameter.quantized->isOutByIn && !isExporterName(parameter.moduleName))
+        result.push_back({parameter.moduleName, parameter.name, false});
       continue;
+    }
     if (!parameter.moduleTensor.empty())
       result.push_back({parameter.moduleTensor, parameter.name, parameter.isModulesTranspose});
     else if (hasModulesName(parameter))
@@ -316,11 +323,15 @@ static std::string nameOfHalf(int32_t dataType) {
   return dataType == onnx::TensorProto::FLOAT16 ? "f16" : dataType ? "bf16" : "f32";
 }
 
+std::string floatTypeInFile(const Model &model, const std::string &name) {
+  return nameOfHalf(halfTypeNamed(model.file->formInFile(name)));
+}
+
 /// As the file has it, but integers of four bits by pairs.
 static FrozenTensor storedTensor(const Model &model, const TensorBytes &tensor) {
   FrozenTensor stored{tensor.name, "u8", {tensor.shape.begin(), tensor.shape.end()}};
   if (isFloat(tensor.dataType))
-    stored.type = nameOfHalf(halfTypeNamed(model.file->formInFile(tensor.name)));
+    stored.type = floatTypeInFile(model, tensor.name);
   else if (tensor.dataType == onnx::TensorProto::INT8)
     stored.type = "i8";
   if (!isFourBits(tensor.dataType))
@@ -339,10 +350,9 @@ bool isBesideIntegers(const Model &model, StringRef weight) {
 }
 
 static FrozenWeight storedAsIntegers(const Model &model, const QuantizedWeight &weight) {
-  const auto *numbers = reinterpret_cast<const int64_t *>(&weight.layout);
   FrozenWeight stored{storedTensor(model, *weight.integers),
                       {weight.shape.begin(), weight.shape.end()},
-                      {numbers, numbers + sizeof(weight.layout) / sizeof(*numbers)}};
+                      weight.layout};
   stored.scales = storedTensor(model, *weight.scales);
   if (weight.zeros)
     stored.zeros = storedTensor(model, *weight.zeros);
@@ -358,7 +368,7 @@ std::vector<FrozenWeight> frozenWeights(const Model &model, const Recipe &recipe
       weights.push_back(storedAsIntegers(model, *parameter.quantized));
       continue;
     }
-    if (std::optional<FrozenWeight> rounded = roundedWeight(parameter, recipe.frozenType)) {
+    if (std::optional<FrozenWeight> rounded = roundedWeight(model, parameter, recipe.frozenType)) {
       weights.push_back(std::move(*rounded));
       continue;
     }
@@ -366,8 +376,7 @@ std::vector<FrozenWeight> frozenWeights(const Model &model, const Recipe &recipe
     const bool isRounded = recipe.frozenType != "file" && parameter.shape.size() > 1;
     const int32_t half = isRounded ? halfTypeNamed(recipe.frozenType) : 0;
     weights.push_back(
-        {{parameter.name,
-          nameOfHalf(half ? half : halfTypeNamed(model.file->formInFile(parameter.name))),
+        {{parameter.name, half ? nameOfHalf(half) : floatTypeInFile(model, parameter.name),
           parameter.shape}});
   }
   return weights;
@@ -389,7 +398,7 @@ std::vector<ExportEntry> exportInitializers(const Model &model, bool storesFroze
     if (!isFloat(type)) {
       entry.type = type == kInt4 ? "i4" : type == kUint4 ? "u4" : storedTensor(model, *tensor).type;
       entry.shape.assign(tensor->shape.begin(), tensor->shape.end());
-    } else if (isFloat(type)) {
+    } else {
       entry.type = narrowTypeInExport(model, {}, tensor->name);
     }
   };

@@ -120,6 +120,9 @@ std::vector<std::string> infiniteParameters(const Model &model);
 /// The frozen parameters, in the form of the recipe or in the one that the file has for each.
 std::vector<FrozenWeight> frozenWeights(const Model &model, const Recipe &recipe);
 
+/// `f32`, `f16` or `bf16`, of a tensor of floats.
+std::string floatTypeInFile(const Model &model, const std::string &name);
+
 /// What of them the trainer maps from files of external data: where these have much in the types
 /// that it reads, and little else.
 FrozenFiles frozenFiles(const Model &model, llvm::ArrayRef<FrozenWeight> weights);

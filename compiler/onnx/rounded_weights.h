@@ -11,11 +11,10 @@ namespace trainc {
 /// How a weight is stored that `frozenType` rounds: int8 or int4, in blocks of 32 along the last
 /// axis, each with a scale in bf16. None where it does not: another type, a vector, or another
 /// number of elements along that axis than of whole blocks.
-std::optional<FrozenWeight> roundedWeight(const Parameter &parameter, llvm::StringRef frozenType);
+std::optional<FrozenWeight> roundedWeight(const Model &model, const Parameter &parameter,
+                                          llvm::StringRef frozenType);
 
-/// The integers, or the scales, of values in f32, piece by piece. To int8 a block's largest
-/// magnitude is 127 times its scale; to int4 its largest value is -8 times its scale, whatever its
-/// sign. Values are rounded to the nearest, ties away from zero.
+/// The integers, or the scales, of values in f32, piece by piece: those of round_block.
 void forEachRounded(llvm::ArrayRef<char> floats, bool toFourBits, bool areScales,
                     llvm::function_ref<void(llvm::ArrayRef<char>)> take);
 

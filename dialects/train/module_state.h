@@ -4,7 +4,9 @@
 // optimizer's state has that does not look like a parameter: rows of names and numbers.
 #pragma once
 
+#include "dialects/train/train.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/kernels/dequantize.h"
 
 namespace trainc::train {
 
@@ -22,11 +24,15 @@ mlir::Type storedTypeOf(mlir::ModuleOp module, mlir::StringAttr parameter);
 QuantizedAttr quantizedFormOf(mlir::ModuleOp module, mlir::StringAttr parameter);
 /// Those of all parameters that have one.
 llvm::SmallVector<std::pair<mlir::StringAttr, QuantizedAttr>> quantizedForms(mlir::ModuleOp module);
+/// Its layout, and the numbers for an attribute.
+quantized_layout layoutOf(QuantizedAttr form);
+llvm::SmallVector<int64_t> numbersOf(const quantized_layout &layout);
 /// By parameter: a type, or a QuantizedAttr.
 void setStoredForms(mlir::ModuleOp module, llvm::ArrayRef<mlir::NamedAttribute> forms);
 
-/// Parts of files that the trainer maps (first byte, bytes, offset in the arena of frozen weights),
-/// and the offsets of the frozen tensors in them. None: both are null.
+/// Parts of files that the trainer maps (first byte, bytes, offset in the arena of frozen weights,
+/// and where it goes on behind all parts), and the offsets of the frozen tensors in them. None:
+/// both are null.
 mlir::ArrayAttr frozenPartsOf(mlir::ModuleOp module);
 mlir::DictionaryAttr frozenPlacesOf(mlir::ModuleOp module);
 void setFrozenFiles(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> parts,

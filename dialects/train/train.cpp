@@ -50,6 +50,7 @@ void TrainDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialects/train/train_attributes.cpp.inc"
+#include <cstring>
       >();
 }
 
@@ -286,7 +287,7 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     return expect(isa<DictionaryAttr>(value), "types by the names of parameters");
   if (isa<ModuleOp>(op) && name == kFrozenParts)
     return expect(list && llvm::all_of(list, llvm::IsaPred<DenseI64ArrayAttr>),
-                  "a list of three numbers each");
+                  "a list of four numbers each");
   if (isa<ModuleOp>(op) && name == kFrozenPlaces)
     return expect(isa<DictionaryAttr>(value), "numbers by the names of parameters");
   if (isa<ModuleOp>(op) && name == kFrozenDigest)
@@ -480,6 +481,18 @@ SmallVector<std::pair<StringAttr, QuantizedAttr>> quantizedForms(ModuleOp module
       if (auto own = dyn_cast<QuantizedAttr>(form.getValue()))
         quantized.push_back({form.getName(), own});
   return quantized;
+}
+quantized_layout layoutOf(QuantizedAttr form) {
+  quantized_layout layout = {};
+  ArrayRef<int64_t> numbers = form.getLayout();
+  if (numbers.size() == sizeof layout / sizeof(int64_t))
+    std::memcpy(&layout, numbers.data(), sizeof layout);
+  return layout;
+}
+SmallVector<int64_t> numbersOf(const quantized_layout &layout) {
+  SmallVector<int64_t> numbers(sizeof layout / sizeof(int64_t));
+  std::memcpy(numbers.data(), &layout, sizeof layout);
+  return numbers;
 }
 void setStoredForms(ModuleOp module, ArrayRef<NamedAttribute> forms) {
   if (!forms.empty())

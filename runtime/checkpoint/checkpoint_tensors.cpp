@@ -47,7 +47,7 @@ tensor_view floats_beside(const program &program, const tensor_view &frozen,
 bool has_values_of(const program &program, const arenas &arenas, const tensor_view &frozen,
                    const char *floats) {
   if (const quantized_weight *form = quantized_form(program, frozen.name))
-    return is_rounded_from(program, arenas, *form, floats);
+    return has_floats_of(program, arenas, *form, floats);
   const int64_t count = frozen.bytes / bytes_of(frozen.type);
   for (int64_t i = 0; i < count; ++i) {
     float value;

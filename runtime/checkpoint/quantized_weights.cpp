@@ -2,8 +2,8 @@
 #include "runtime/checkpoint/quantized_weights.h"
 
 #include "runtime/failure.h"
+#include "runtime/kernels/rounded_block.h"
 
-#include <cmath>
 #include <cstring>
 #include <span>
 
@@ -29,16 +29,28 @@ packed_numbers numbers_of(const program &program, const arenas &arenas, const ch
   throw failure(exit_internal, std::string("a quantized weight has no tensor '") + name + "'");
 }
 
-std::vector<char> values_with(const program &program, const arenas &arenas,
-                              const quantized_weight &weight, const quantized_layout &layout) {
-  const int64_t count = layout.outer * layout.length * layout.inner;
-  std::vector<char> values(static_cast<size_t>(count) * sizeof(float));
-  const packed_numbers zeros =
-      numbers_of(program, arenas, weight.zeros ? weight.zeros : weight.integers);
-  dequantize_numbers(layout, numbers_of(program, arenas, weight.integers),
-                     numbers_of(program, arenas, weight.scales), weight.zeros ? &zeros : nullptr,
-                     values.data(), number_form::f32);
-  return values;
+// Whether exports have the integers, as the model's file has.
+bool is_of_file(const program &program, const quantized_weight &weight) {
+  for (int64_t i = 0; i < program.export_count; ++i)
+    if (const export_initializer &entry = program.exports[i];
+        entry.integer_type && strcmp(entry.parameter_name, weight.integers) == 0)
+      return true;
+  return false;
+}
+
+// Whether the block of floats has these integers, from number `first` on, and this scale.
+bool has_block(const quantized_layout &layout, const void *integers, int64_t first, bfloat16 scale,
+               const float *floats) {
+  const rounded_block block = round_block(floats, layout.bits == 4);
+  const auto *bytes = static_cast<const uint8_t *>(integers);
+  for (int64_t i = 0; i < rounded_block_size; ++i) {
+    const int64_t at = first + i;
+    const auto integer = static_cast<uint8_t>(block.integers[i]);
+    const int own = layout.bits == 8 ? bytes[at] : at % 2 ? bytes[at / 2] >> 4 : bytes[at / 2] & 15;
+    if (own != integer)
+      return false;
+  }
+  return memcmp(&scale, &block.scale, sizeof scale) == 0;
 }
 
 } // namespace
@@ -59,29 +71,31 @@ bool is_part_of_quantized(const program &program, const std::string &parameter) 
 
 std::vector<char> dequantized_values(const program &program, const arenas &arenas,
                                      const quantized_weight &weight) {
-  return values_with(program, arenas, weight, weight.layout);
+  const quantized_layout &layout = weight.layout;
+  const int64_t count = layout.outer * layout.length * layout.inner;
+  std::vector<char> values(static_cast<size_t>(count) * sizeof(float));
+  const packed_numbers zeros =
+      numbers_of(program, arenas, weight.zeros ? weight.zeros : weight.integers);
+  dequantize_numbers(layout, numbers_of(program, arenas, weight.integers),
+                     numbers_of(program, arenas, weight.scales), weight.zeros ? &zeros : nullptr,
+                     values.data(), number_form::f32);
+  return values;
 }
 
-bool is_rounded_from(const program &program, const arenas &arenas, const quantized_weight &weight,
-                     const char *floats) {
-  const std::vector<char> own = dequantized_values(program, arenas, weight);
-  // What integers that are 1 larger would be tells the scale. Weights with zero points are those
-  // of a file, which nothing has rounded here.
-  quantized_layout next = weight.layout;
-  std::vector<char> scaled;
-  if (!weight.zeros) {
-    --next.zero;
-    scaled = values_with(program, arenas, weight, next);
+bool has_floats_of(const program &program, const arenas &arenas, const quantized_weight &weight,
+                   const char *floats) {
+  if (is_of_file(program, weight)) {
+    const std::vector<char> own = dequantized_values(program, arenas, weight);
+    return memcmp(own.data(), floats, own.size()) == 0;
   }
-  for (size_t at = 0; at < own.size(); at += sizeof(float)) {
-    float value, given, above;
-    memcpy(&value, own.data() + at, sizeof value);
-    memcpy(&given, floats + at, sizeof given);
-    memcpy(&above, scaled.empty() ? own.data() + at : scaled.data() + at, sizeof above);
-    const float step = scaled.empty() ? 1e-6f * std::fabs(value) : std::fabs(above - value);
-    if (!(std::fabs(given - value) <= 1.01f * step))
+  const packed_numbers integers = numbers_of(program, arenas, weight.integers),
+                       scales = numbers_of(program, arenas, weight.scales);
+  const int64_t blocks = weight.layout.outer * weight.layout.length / rounded_block_size;
+  for (int64_t block = 0; block < blocks; ++block)
+    if (!has_block(weight.layout, integers.data, block * rounded_block_size,
+                   static_cast<const bfloat16 *>(scales.data)[block],
+                   reinterpret_cast<const float *>(floats) + block * rounded_block_size))
       return false;
-  }
   return true;
 }
 

@@ -19,9 +19,9 @@ bool is_part_of_quantized(const program &program, const std::string &parameter);
 std::vector<char> dequantized_values(const program &program, const arenas &arenas,
                                      const quantized_weight &weight);
 
-// Whether each element is at most a scale from the float at its place, as after rounding to the
-// nearest integer.
-bool is_rounded_from(const program &program, const arenas &arenas, const quantized_weight &weight,
-                     const char *floats);
+// Whether it is what these floats are rounded to; or, of integers that the model's file has,
+// whether they stand for these floats.
+bool has_floats_of(const program &program, const arenas &arenas, const quantized_weight &weight,
+                   const char *floats);
 
 } // namespace trainc

@@ -3,6 +3,10 @@
 // The build id is in a note of the program that is mapped into memory.
 #include "runtime/files/own_files.h"
 
+#include "runtime/failure.h"
+#include "runtime/files/crc32c.h"
+#include "runtime/files/safetensors.h"
+
 #include <cstring>
 #include <filesystem>
 #include <link.h>
@@ -61,8 +65,17 @@ std::string own_build_id() {
 std::string own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
 
 std::vector<std::string> own_files() {
-  return {"/proc/self/exe", own_file(own_folder(), own_parameters),
-          own_file(own_folder(), own_template)};
+  const std::string parameters = own_file(own_folder(), own_parameters);
+  std::vector<std::string> files{"/proc/self/exe", parameters,
+                                 own_file(own_folder(), own_template)};
+  try { // what else it maps; who needs the file says what is wrong with it
+    const input_file file(parameters, exit_checkpoint);
+    for (const auto &[key, path] : read_safetensors_index(file, exit_checkpoint).metadata)
+      if (key.starts_with(frozen_file_prefix))
+        files.push_back(path);
+  } catch (const failure &) {
+  }
+  return files;
 }
 
 std::string own_file(const std::string &folder, const std::string &name) {

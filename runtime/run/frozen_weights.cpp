@@ -10,12 +10,13 @@
 #include <cinttypes>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <sys/mman.h>
 
 namespace trainc {
 namespace {
 
-constexpr int64_t page = 4096;
+constexpr int64_t page = frozen_page;
 
 [[noreturn]] void refuse_base(const std::string &path, const std::string &why) {
   throw failure(exit_checkpoint, path + ": " + why +
@@ -117,7 +118,7 @@ void frozen_weights::fill(const program &program, const std::string &path,
       refuse_base(path, "does not have frozen weights where the trainer expects them");
     map(path, begin, bytes, behind_parts);
   }
-  uint32_t digest = 0; // as the compiler makes it
+  std::map<std::string, uint32_t> sums; // by name, as the compiler has them
   // Whether all of them are there, where they are expected, and whole.
   for (const tensor_place &weight : tensors) {
     const bool is_in_part = weight.offset < behind_parts;
@@ -134,7 +135,7 @@ void frozen_weights::fill(const program &program, const std::string &path,
       sum = crc32c(sum, base_ + weight.offset + from, static_cast<size_t>(bytes));
       note_work();
     });
-    digest = crc32c(digest, &sum, sizeof sum);
+    sums[weight.name] = sum;
     const auto checksum = index.metadata.find(std::string(tensor_checksum_prefix) + weight.name);
     if (checksum == index.metadata.end() || checksum->second == format_text("%08x", sum))
       continue;
@@ -147,6 +148,9 @@ void frozen_weights::fill(const program &program, const std::string &path,
       ++part;
     refuse_data(paths[part], why);
   }
+  uint32_t digest = 0;
+  for (const auto &[name, sum] : sums)
+    digest = crc32c(digest, &sum, sizeof sum);
   if (*program.frozen_digest && format_text("%08x", digest) != program.frozen_digest)
     refuse_base(path, "has frozen weights of another model");
 }

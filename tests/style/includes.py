@@ -57,7 +57,7 @@ MAY_INCLUDE = {
     "passes": ["dialects", "passes/planning", "runtime/ranks/rank_memory.h", "runtime/byte_text.h",
                "runtime/name_pattern.h"],
     "compiler": ["dialects", "passes", "runtime/byte_text.h", "runtime/name_pattern.h", "runtime/program.h",
-                 "runtime/files/own_files.h", "runtime/kernels/dequantize.h",
+                 "runtime/files/own_files.h", "runtime/kernels/dequantize.h", "runtime/kernels/rounded_block.h",
                  "runtime/files/conversion.h", "runtime/files/crc32c.h", "runtime/files/bounded_json.h",
                  "runtime/files/json_names.h", "runtime/kernels/narrow_float.h", "runtime/ranks/rank_memory.h"],
     "tools": ["dialects", "passes", "compiler", "runtime"],

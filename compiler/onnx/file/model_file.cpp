@@ -310,8 +310,11 @@ static std::set<std::string> readByOthers(const onnx::GraphProto &graph) {
   std::set<std::string> names;
   auto add = [&](const onnx::GraphProto &part, auto &addPart) -> void {
     for (const onnx::NodeProto &node : part.node()) {
-      if (node.op_type() != "DequantizeLinear" && node.op_type() != "GatherBlockQuantized")
-        names.insert(node.input().begin(), node.input().end());
+      const bool dequantizes = node.op_type() == "DequantizeLinear";
+      const bool gathers = node.op_type() == "GatherBlockQuantized";
+      for (int i = 0; i < node.input_size(); ++i)
+        if (!(dequantizes && (i == 0 || i == 2)) && !(gathers && (i == 0 || i == 3)))
+          names.insert(node.input(i));
       for (const onnx::AttributeProto &attribute : node.attribute())
         if (attribute.has_g())
           addPart(attribute.g(), addPart);

@@ -176,6 +176,7 @@ private:
                        nn::Builder &at);
   const Causes &causesOf(llvm::StringRef name);
   bool readsQuantized(const GraphNode &node) const;
+  bool refuseOtherInput(const GraphNode &node);
   bool importNode(const GraphNode &node);
   void takeBranch(const GraphNode &node);
   void takeIterations(const GraphNode &node);
@@ -219,9 +220,10 @@ private:
   std::optional<BatchAxis> batch; // where --batch gives another one than the file's
   bool repeatsSamples = false;    // an Expand of the node being imported
   llvm::DenseSet<mlir::Value> erased;
-  llvm::StringMap<Causes> causes; // by value, of those asked for
-  llvm::StringSet<> quantized;    // weights that the file has as integers
-  llvm::StringSet<> initializers; // filled for the first such question
+  llvm::StringMap<Causes> causes;     // by value, of those asked for
+  llvm::StringSet<> quantized;        // weights that the file has as integers
+  llvm::StringSet<> partsOfQuantized; // their scales and zero points, which are no values
+  llvm::StringSet<> initializers;     // filled for the first such question
 };
 
 } // namespace trainc::reader

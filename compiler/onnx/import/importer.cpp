@@ -145,6 +145,8 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
 
 void Importer::addConstants(const Decisions &decisions) {
   for (const auto &decision : decisions) {
+    if (decision->isPartOfQuantized)
+      partsOfQuantized.insert(decision->name());
     if (decision->role != Role::constant)
       continue;
     const TensorBytes &tensor = *decision->tensor;
@@ -342,13 +344,21 @@ bool Importer::readsQuantized(const GraphNode &node) const {
   return input && *input < node.inputs.size() && quantized.contains(node.inputs[*input]);
 }
 
+bool Importer::refuseOtherInput(const GraphNode &node) {
+  return succeeded(fail(node,
+                        "dequantizes what is no weight of the file: integers and scales that are "
+                        "initializers",
+                        "the model before quantization"));
+}
+
 bool Importer::importNode(const GraphNode &node) {
-  const bool isQuantized = readsQuantized(node);
-  if (isQuantized && node.opType() == "DequantizeLinear")
-    return define(node, 0, *find(node.inputs[0]));
   for (const std::string &input : node.inputs)
-    if (!input.empty() && !find(input) && !isQuantized)
+    if (!input.empty() && !find(input) && !partsOfQuantized.contains(input))
       return true; // its producer failed and was reported
+  if (quantizedInput(node.domain, node.opType()) && !readsQuantized(node))
+    return refuseOtherInput(node);
+  if (readsQuantized(node) && node.opType() == "DequantizeLinear")
+    return define(node, 0, *find(node.inputs[0]));
   inheritPath(node);
   if (!importOperator(node))
     return false;

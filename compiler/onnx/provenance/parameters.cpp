@@ -75,11 +75,13 @@ public:
     Decisions decisions;
     for (int i = 0; i < file.graph().initializer_size(); ++i)
       decisions.push_back(classify(i));
-    // What else belongs to a weight in integers is no tensor by itself.
+    // What else belongs to a weight in integers is no tensor by itself; numbers that other nodes
+    // read, too, are constants.
     for (const auto &decision : decisions)
       if (partsOfQuantized.count(decision->tensor)) {
-        decision->role = Role::unused;
-        decision->isPartOfQuantized = true;
+        decision->role =
+            all_of(graph.uses(decision->name()), readsPart) ? Role::unused : Role::constant;
+        decision->isPartOfQuantized = decision->role == Role::unused;
         decision->doubt = Doubt::none;
         decision->reason = "scales or zero points of a weight in integers";
       }
@@ -131,7 +133,10 @@ private:
     return quantizedInput(use.node->domain, use.node->opType()) == use.index;
   }
 
-  // Where it is none, the importer of its node refuses it.
+  static bool readsPart(const Use &use) {
+    return quantizedInput(use.node->domain, use.node->opType()).has_value() && !isOfQuantized(use);
+  }
+
   void quantizedWeight(Decision &decision) {
     std::string why;
     decision.quantized = reader::quantizedWeight(file, graph, *decision.tensor, why);
@@ -141,7 +146,7 @@ private:
       (void)report.error(
           ExitCode::unsupportedModel,
           Subject::ofPart(file.path(), "quantized weight '" + decision.name().str() + "'"), why,
-          "a weight with constant scales that one kind of node reads");
+          "the model before quantization, or integers as docs/memory.md lists them");
       return;
     }
     decision.role = Role::frozen;
@@ -609,7 +614,9 @@ static void checkAnyTrained(const Decisions &decisions, const ModelFile &file, c
       none_of(decisions, [](const auto &decision) { return decision->role == Role::trained; }))
     (void)report.error(ExitCode::unsupportedModel, file.path(),
                        "no initializer is a parameter to train",
-                       "--train-only PATTERN, which chooses whatever the rule says");
+                       any_of(decisions, [](const auto &one) { return one->quantized.has_value(); })
+                           ? "--lora PATTERN, which trains adapters beside weights in integers"
+                           : "--train-only PATTERN, which chooses whatever the rule says");
 }
 
 // The module's state has a tied parameter under each of its names.

@@ -74,7 +74,9 @@ private:
     weight.zeros = tensor(zeros);
     if (!why.empty())
       return false;
-    if (!weight.scales || !isFloat(weight.scales->dataType) || isDouble(weight.scales->dataType))
+    if (!weight.scales)
+      return fail("it has no scales");
+    if (!isFloat(weight.scales->dataType) || isDouble(weight.scales->dataType))
       return fail("its scales are not floats");
     return true;
   }
@@ -100,6 +102,8 @@ private:
     int64_t axis = node.integer("axis", 1);
     axis = axis < 0 ? axis + rank : axis;
     const int64_t block = node.integer("block_size", 0);
+    if (block < 0)
+      return fail("has blocks of " + Twine(block));
     if (weight.scales->count == 1 && block == 0)
       return ofOneScale() && checkZeros();
     if (axis < 0 || axis >= rank)
@@ -173,7 +177,8 @@ private:
   bool ofRows(int64_t rows, int64_t length, int64_t block) {
     const int64_t bits = weight.layout.bits;
     if (rows <= 0 || length <= 0 || block < 16 || (block & (block - 1)) != 0)
-      return fail("has impossible sizes");
+      return fail("has " + Twine(rows) + " rows of " + Twine(length) + " in blocks of " +
+                  Twine(block) + "; expected sizes above 0, and blocks of a power of 2 from 16");
     const int64_t blocks = ceilDiv(length, block);
     const int64_t have = static_cast<int64_t>(weight.integers->bytes.size());
     if (have != rows * blocks * (block * bits / 8) || weight.scales->count != rows * blocks)
@@ -181,6 +186,7 @@ private:
                   " scales for " + Twine(rows) + " x " + Twine(blocks) + " blocks of " +
                   Twine(block));
     weight.shape = {rows, length};
+    weight.isOutByIn = true;
     place(rows, length, 1);
     setBlocks(block, blocks);
     weight.layout.row = blocks * block;
@@ -298,34 +304,18 @@ std::string quantizedForm(const QuantizedWeight &weight) {
 
 // ---- values, for programs that do not read them as they are
 
-static float floatAt(const TensorBytes &tensor, int64_t index) {
-  float value;
-  std::memcpy(&value, tensor.bytes.data() + index * sizeof value, sizeof value);
-  return value;
+static packed_numbers numbersOf(const TensorBytes &tensor) {
+  return {tensor.bytes.data(), isFloat(tensor.dataType)               ? number_form::f32
+                               : tensor.dataType == TensorProto::INT8 ? number_form::i8
+                                                                      : number_form::u8};
 }
 
-static float integerAt(const TensorBytes &tensor, const quantized_layout &layout, int64_t index) {
-  const auto *bytes = reinterpret_cast<const uint8_t *>(tensor.bytes.data());
-  const bool isHalf = layout.bits == 4;
-  int value = !isHalf ? bytes[index] : index % 2 ? bytes[index / 2] >> 4 : bytes[index / 2] & 15;
-  const int sign = isHalf ? 8 : 128;
-  return static_cast<float>(layout.is_signed ? (value ^ sign) - sign : value);
-}
-
-void QuantizedWeight::dequantize(int64_t first, int64_t count, float *to) const {
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t number = first + i, inner = number % layout.inner,
-                  place = number / layout.inner % layout.length,
-                  outer = number / layout.inner / layout.length;
-    const int64_t at = place / layout.block * layout.scale_block + inner * layout.scale_inner;
-    const float code =
-        integerAt(*integers, layout, outer * layout.row + place * layout.inner + inner);
-    float zero = static_cast<float>(layout.zero);
-    if (zeros)
-      zero = isFloat(zeros->dataType) ? floatAt(*zeros, outer * layout.zero_outer + at)
-                                      : integerAt(*zeros, layout, outer * layout.zero_outer + at);
-    to[i] = (code - zero) * floatAt(*scales, outer * layout.scale_outer + at);
-  }
+std::vector<float> QuantizedWeight::values() const {
+  std::vector<float> floats(static_cast<size_t>(count()));
+  const packed_numbers ofZeros = numbersOf(zeros ? *zeros : *integers);
+  dequantize_numbers(layout, numbersOf(*integers), numbersOf(*scales), zeros ? &ofZeros : nullptr,
+                     floats.data(), number_form::f32);
+  return floats;
 }
 
 } // namespace trainc::reader

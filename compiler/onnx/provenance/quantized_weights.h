@@ -14,10 +14,11 @@ struct QuantizedWeight {
   quantized_layout layout = {};
   const TensorBytes *integers = nullptr, *scales = nullptr;
   const TensorBytes *zeros = nullptr; // null: layout.zero
+  bool isOutByIn = false;             // a matrix [out, in], as PyTorch's linear layers have it
 
   int64_t count() const { return layout.outer * layout.length * layout.inner; }
-  /// `count` elements from number `first` on, in f32.
-  void dequantize(int64_t first, int64_t count, float *to) const;
+  /// Its elements in f32.
+  std::vector<float> values() const;
 };
 
 /// The node's input that is such a weight; none: the operator has none.

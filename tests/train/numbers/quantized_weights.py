@@ -4,6 +4,7 @@
     quantized_weights.py FOLDER    # writes quantized.onnx, floats.onnx, ids.npy, target.npy
     quantized_weights.py near A B BOUND
     quantized_weights.py same A.safetensors B.safetensors BOUND    # tensors that both have
+    quantized_weights.py moved A.safetensors B.safetensors NAME    # the same with one number of a tensor changed a little
 """
 import json
 import math
@@ -211,6 +212,15 @@ def same(a, b, bound):
         largest = max(map(abs, b[name]))
         worst = max(abs(x - y) for x, y in zip(a[name], b[name]))
         assert worst <= float(bound) * largest, f"{name}: {worst} of {largest}"
+
+
+def moved(path, to, name):
+    content = bytearray(pathlib.Path(path).read_bytes())
+    size = 8 + struct.unpack("<Q", content[:8])[0]
+    at = size + json.loads(content[8:size])[name]["data_offsets"][0]
+    number, = struct.unpack("<f", content[at:at + 4])
+    content[at:at + 4] = struct.pack("<f", number + 0.3)
+    pathlib.Path(to).write_bytes(content)
 
 
 if len(sys.argv) == 2:

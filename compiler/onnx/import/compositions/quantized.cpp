@@ -12,11 +12,9 @@ namespace trainc::nn {
 static const OnnxRefusal otherWeights({"DequantizeLinear"},
                                       "anything but a weight with constant scales");
 
-// One of a weight needs no importer: its result is the weight.
+// The reader takes the weight for its result, and refuses others before this.
 static OnnxResults importDequantizeLinear(OnnxNode &node) {
-  return node.error(
-      otherWeights.told("dequantizes what is no weight of the file with constant scales"),
-      "the model before quantization");
+  return node.error(otherWeights.told("dequantizes what is no weight of the file"));
 }
 
 static OnnxResults importMatMulNBits(OnnxNode &node) {
@@ -24,9 +22,11 @@ static OnnxResults importMatMulNBits(OnnxNode &node) {
   Value a = node.input(0), weight = node.input(1);
   auto type = tensorType(a);
   const int64_t inner = tensorType(weight).getDimSize(1);
-  if (type.getRank() < 2 || type.getShape().back() != inner)
-    return node.error("its input is " +
-                      llvm::Twine(type.getRank() < 1 ? 0 : type.getShape().back()) +
+  if (!isa<FloatType>(type.getElementType()) || type.getRank() < 2)
+    return node.error("its input is no tensor of floats with two axes or more",
+                      "a Cast or a Reshape before the node");
+  if (type.getShape().back() != inner)
+    return node.error("its input is " + llvm::Twine(type.getShape().back()) +
                       " wide, but its weight takes " + llvm::Twine(inner));
   SmallVector<int64_t> shape(type.getShape());
   shape.back() = tensorType(weight).getDimSize(0);
@@ -39,8 +39,16 @@ static OnnxResults importMatMulNBits(OnnxNode &node) {
 }
 
 static OnnxResults importGatherBlockQuantized(OnnxNode &node) {
-  Value indices = node.input(1);
-  return SmallVector<Value>{node.builder().create<GatherOp>(node.input(0), indices)};
+  Value table = node.input(0), indices = node.input(1);
+  if (!isa<IntegerType>(tensorType(indices).getElementType()))
+    return node.error("its indices are no integers", "insert a Cast before the node");
+  const int64_t rows = tensorType(table).getDimSize(0);
+  if (auto known = node.integers(1))
+    for (int64_t index : *known)
+      if (index < 0 || index >= rows)
+        return node.error("index " + llvm::Twine(index) + " is out of range for size " +
+                          llvm::Twine(rows));
+  return SmallVector<Value>{node.builder().create<GatherOp>(table, indices)};
 }
 
 static OnnxRegistration dequantizeLinear("DequantizeLinear", 10, importDequantizeLinear);
