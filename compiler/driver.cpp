@@ -63,7 +63,7 @@ std::string temporaryPath(StringRef name) {
 constexpr const char *kCheckedUntil = "differentiate";
 
 /// The pass that plan-recompute, and so --memory-curve, stands after.
-constexpr const char *kCurveBehind = "form-products";
+constexpr const char *kCurveBehind = "store-frozen";
 
 constexpr const char *kBundleFolder = "trainer.libs";
 
@@ -157,8 +157,12 @@ private:
     return succeeded(table);
   }
 
-  /// Whether --frozen-type does something where it is asked for integers.
+  /// Whether --frozen-type does something.
   bool checkRounding(ArrayRef<FrozenWeight> weights) {
+    if (recipe.frozenType != "file" && weights.empty())
+      return succeeded(report.error(ExitCode::usage, Subject::ofOption("--frozen-type"),
+                                    "has no effect without frozen weights",
+                                    "--freeze, --train-only or --lora"));
     const bool roundsToIntegers = recipe.frozenType == "int8" || recipe.frozenType == "int4";
     return !roundsToIntegers ||
            any_of(weights, [](const FrozenWeight &weight) { return weight.layout.has_value(); }) ||

@@ -441,6 +441,10 @@ void Options::readAdapters(Recipe &recipe, Report &report) const {
   for (const std::string &text : lora) {
     StringRef rank = loraRank, alpha = loraAlpha;
     AdapterChoice choice = parseAdapters(text, rank, alpha);
+    if (auto [front, setting] = StringRef(choice.pattern).rsplit(',');
+        !setting.empty() && setting.split('=').first.size() < setting.size() &&
+        all_of(setting.split('=').first, isAlpha))
+      complain("--lora", "has no setting '" + setting.split('=').first + "'", "rank=R or alpha=A");
     if (choice.pattern.empty())
       complain("--lora", "expects PATTERN[,rank=R][,alpha=A], found '" + text + "'",
                "--lora '.*attn.*,rank=16'");
@@ -525,7 +529,7 @@ std::optional<rank_layout> Options::runLayout(Report &report) const {
       complain(
           "expects ranks=N, micro-batches=N, accumulation=running or shard=optimizer, found '" +
               text + "'",
-          "--run-with micro-batches=8");
+          "--run-with ranks=4 --run-with micro-batches=8, one for each");
   }
   if (updatesInBackward && (run.replicas > 1 || run.micro_batches > 1))
     complain("with --update-in-backward: one rank takes one micro-batch", "one of the two");

@@ -144,7 +144,7 @@ private:
 
   /// Gives each reader of a value that stands for the weight floats of its own, by the `way` of
   /// casts and views that leads to it.
-  static void read(Value value, SmallVectorImpl<Operation *> &way, Integers own) {
+  static void read(Value value, SmallVectorImpl<Operation *> &way, const Integers &own) {
     for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
       Operation *reader = use.getOwner();
       auto gather = dyn_cast<nn::GatherOp>(reader);
@@ -163,7 +163,7 @@ private:
   }
 
   static Value floatsBehind(OpBuilder &at, Location location, ArrayRef<Operation *> way,
-                            Integers own) {
+                            const Integers &own) {
     Type element = own.wide.getElementType();
     auto rounded = way.empty() ? nn::CastOp() : dyn_cast<nn::CastOp>(way.front());
     if (rounded && isNarrowFloat(rounded.getType().getElementType())) {
@@ -171,8 +171,9 @@ private:
       way = way.drop_front();
     }
     const Location ofWeight = roleLocation("weight", withoutRole(location));
+    RankedTensorType wide = own.wide;
     Value floats = dequantize(at, ofWeight, own, own.layout(),
-                              {own.integers, own.scales, own.zeros}, own.wide.clone(element));
+                              {own.integers, own.scales, own.zeros}, wide.clone(element));
     for (Operation *step : way) {
       IRMapping mapping;
       mapping.map(step->getOperand(0), floats);
@@ -184,8 +185,9 @@ private:
   }
 
   /// `tensors`: integers, scales, and zero points or null.
-  static Value dequantize(OpBuilder &at, Location location, Integers own, ArrayRef<int64_t> layout,
-                          ArrayRef<Value> tensors, RankedTensorType result) {
+  static Value dequantize(OpBuilder &at, Location location, const Integers &own,
+                          const quantized_layout &layout, ArrayRef<Value> tensors,
+                          RankedTensorType result) {
     SmallVector<Value> inputs(tensors.take_front(own.zeros ? 3 : 2));
     auto call = at.create<kernel::CallOp>(location, TypeRange{result}, "dequantize", "dequantize",
                                           ArrayRef<int64_t>(), inputs);
@@ -207,7 +209,7 @@ private:
   }
 
   /// Whether each row has numbers of its own, in whole bytes.
-  static bool hasRows(Integers own) {
+  static bool hasRows(const Integers &own) {
     const quantized_layout layout = own.layout();
     return own.wide.getRank() == 2 && layout.inner == 1 && layout.scale_outer > 0 &&
            layout.outer == own.wide.getDimSize(0) && layout.row * layout.bits % 8 == 0 &&
@@ -215,7 +217,7 @@ private:
   }
 
   /// The rows that are asked for, as floats: not those of a table as floats.
-  static void readRows(nn::GatherOp gather, Integers own) {
+  static void readRows(nn::GatherOp gather, const Integers &own) {
     OpBuilder at(gather);
     nn::Builder builder(at, roleLocation("rows", withoutRole(gather.getLoc())));
     quantized_layout layout = own.layout();

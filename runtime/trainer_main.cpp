@@ -111,7 +111,7 @@ void check_output(const trainer_options &options) {
       check_output_path(file, {input},
                         ("is what " + option + " of " + configuration + " names").c_str(),
                         named_by);
-    check_output_path(file, own_files(), "is a file of this trainer", named_by);
+    check_output_path(file, own_files(options.frozen_data), "is a file of this trainer", named_by);
   }
 }
 

@@ -224,7 +224,9 @@ static std::string headerOf(ArrayRef<WrittenTensor> tensors, ArrayRef<uint32_t> 
     header["__metadata__"] = std::move(ofTensors);
   std::string text;
   raw_string_ostream(text) << json::Value(std::move(header));
-  const size_t alignment = tensors.empty() || !tensors[0].isFrozen ? kHeaderAlignment : frozen_page;
+  const bool isMapped = llvm::any_of(
+      tensors, [](const WrittenTensor &tensor) { return tensor.isFrozen && !tensor.staysInFile; });
+  const size_t alignment = isMapped ? size_t{frozen_page} : kHeaderAlignment;
   text.append((alignment - (text.size() + 8) % alignment) % alignment, ' ');
   return text;
 }

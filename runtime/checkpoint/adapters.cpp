@@ -249,6 +249,17 @@ std::vector<std::string> trained_beside_adapters(const program &program) {
   return names;
 }
 
+std::vector<std::string> adapters_without_module(const program &program) {
+  std::set<std::string> known;
+  for (int64_t i = 0; i < program.module_tensor_count; ++i)
+    known.insert(program.module_tensors[i].parameter_name);
+  std::vector<std::string> names;
+  for (const adapter &adapter : adapters_of(program))
+    if (!known.count(adapter.weight))
+      names.emplace_back(adapter.module);
+  return names;
+}
+
 void write_adapters(const program &program, const arenas &arenas, const std::string &folder) {
   std::error_code error;
   fs::create_directories(folder, error);

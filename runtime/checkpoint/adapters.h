@@ -34,6 +34,9 @@ void write_adapters(const program &program, const arenas &arenas, const std::str
 // What training changes besides adapters, which these files do not hold.
 std::vector<std::string> trained_beside_adapters(const program &program);
 
+// The layers of which the file does not say what the module calls them.
+std::vector<std::string> adapters_without_module(const program &program);
+
 // Whether a file holds adapters alone. If so its names are those of the module then, without what
 // PEFT puts before them.
 bool take_adapter_names(weights &file);

@@ -112,6 +112,11 @@ int export_model(run &run) {
     write_for_torch(run, parameters);
     if (!options.adapter.empty()) {
       write_adapters(run.prog, run.places(), options.adapter);
+      if (const auto nameless = adapters_without_module(run.prog); !nameless.empty())
+        run.warn(options.adapter +
+                 ": layers have names of the model's file, since the module's are "
+                 "not known, and PEFT finds none of them: " +
+                 first_of(nameless));
       if (const auto others = trained_beside_adapters(run.prog); !others.empty())
         run.warn(options.adapter + ": holds adapters alone, without what else was trained: " +
                  first_of(others) + "\n  try: --state-dict FILE too, which has all of it");

@@ -64,7 +64,18 @@ std::string own_build_id() {
 
 std::string own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
 
-std::vector<std::string> own_files() {
+std::string frozen_file_now(const std::string &was, const std::string &folder,
+                            const std::string &frozen_data) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const std::string name = fs::path(was).filename();
+  if (!frozen_data.empty())
+    return fs::is_regular_file(frozen_data, ignored) ? frozen_data : frozen_data + "/" + name;
+  const std::string beside = folder + "/" + name;
+  return !fs::exists(was, ignored) && fs::exists(beside, ignored) ? beside : was;
+}
+
+std::vector<std::string> own_files(const std::string &frozen_data) {
   const std::string parameters = own_file(own_folder(), own_parameters);
   std::vector<std::string> files{"/proc/self/exe", parameters,
                                  own_file(own_folder(), own_template)};
@@ -72,7 +83,7 @@ std::vector<std::string> own_files() {
     const input_file file(parameters, exit_checkpoint);
     for (const auto &[key, path] : read_safetensors_index(file, exit_checkpoint).metadata)
       if (key.starts_with(frozen_file_prefix))
-        files.push_back(path);
+        files.push_back(frozen_file_now(path, own_folder(), frozen_data));
   } catch (const failure &) {
   }
   return files;

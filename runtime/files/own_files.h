@@ -22,8 +22,13 @@ std::string own_file(const std::string &folder, const std::string &name);
 
 constexpr char own_parameters[] = "parameters.safetensors", own_template[] = "export_template.onnx";
 
-// This program and the files above, where they lie.
-std::vector<std::string> own_files();
+// This program, the files above, and those that have its frozen weights: where they lie, or in
+// `frozen_data` where that is not empty.
+std::vector<std::string> own_files(const std::string &frozen_data = "");
+// Where a file of frozen weights is that was there when the trainer was compiled: in `frozen_data`,
+// a folder or the file itself; else there, or beside the trainer.
+std::string frozen_file_now(const std::string &was, const std::string &folder,
+                            const std::string &frozen_data);
 
 // The name of the folder that holds a trainer's files until they have their place; the compiler
 // makes it (compiler/output/output_exchange.cpp).

@@ -3,6 +3,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
+#include "runtime/files/own_files.h"
 #include "runtime/process/signs_of_life.h"
 
 #include <algorithm>
@@ -25,9 +26,10 @@ constexpr int64_t page = frozen_page;
 }
 
 [[noreturn]] void refuse_data(const std::string &path, const std::string &why) {
-  throw failure(exit_checkpoint, path + ": " + why +
-                                     "\n  try: --frozen-data FOLDER, the folder that has the "
-                                     "model's external data now; or compile the model again");
+  throw failure(exit_checkpoint,
+                path + ": " + why +
+                    "\n  try: --frozen-data FOLDER, which has the model's external "
+                    "data as they were when the trainer was compiled");
 }
 
 const stored_tensor &stored_in(const safetensors_index &index, const std::string &path,
@@ -41,16 +43,10 @@ const stored_tensor &stored_in(const safetensors_index &index, const std::string
 // Where the part is now.
 std::string path_of_part(const safetensors_index &index, const std::string &own_path, int64_t part,
                          const std::string &folder) {
-  namespace fs = std::filesystem;
   const auto found = index.metadata.find(frozen_file_prefix + std::to_string(part));
   if (found == index.metadata.end())
     refuse_base(own_path, "does not say where the model's external data are");
-  const fs::path was = found->second;
-  if (!folder.empty())
-    return (fs::path(folder) / was.filename()).string();
-  std::error_code ignored;
-  const fs::path beside = fs::path(own_path).parent_path() / was.filename();
-  return (!fs::exists(was, ignored) && fs::exists(beside, ignored) ? beside : was).string();
+  return frozen_file_now(found->second, std::filesystem::path(own_path).parent_path(), folder);
 }
 
 // Those that are frozen, by their places.

@@ -3,6 +3,7 @@
 // Set-up that the commands share.
 #include "runtime/run/run.h"
 
+#include "runtime/checkpoint/quantized_weights.h"
 #include "runtime/files/data_types.h"
 #include "runtime/files/own_files.h"
 #include "runtime/files/run_files.h"
@@ -297,9 +298,14 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
       rows.emplace_back("groups have", of_groups);
   }
   int64_t counts[3] = {}; // by role
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    counts[static_cast<int>(program.parameters[i].role)] +=
-        element_count(program.parameters[i].tensor);
+  for (int64_t i = 0; i < program.parameter_count; ++i) {
+    const tensor_place &tensor = program.parameters[i].tensor;
+    const quantized_weight *form = quantized_form(program, tensor.name);
+    if (!is_part_of_quantized(program, tensor.name))
+      counts[static_cast<int>(program.parameters[i].role)] +=
+          form ? form->layout.outer * form->layout.length * form->layout.inner
+               : element_count(tensor);
+  }
   auto [trained, frozen, buffers] = counts;
   rows.emplace_back("parameters", grouped(trained) + " trained" +
                                       (frozen ? ", " + grouped(frozen) + " frozen" : "") +

@@ -2,6 +2,7 @@
 //
 // Arguments of @model from names, then the interpreter, then names for what it computed.
 #include "compiler/onnx/import/evaluate.h"
+#include "compiler/onnx/provenance/quantized_weights.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx/onnx_node.h"
@@ -65,6 +66,13 @@ public:
         auto type = cast<RankedTensorType>(argument.getType());
         Type stored = parameter->second->isDouble ? Type(Float64Type::get(type.getContext()))
                                                   : Float32Type::get(type.getContext());
+        if (parameter->second->quantized) {
+          const std::vector<float> floats = parameter->second->quantized->values();
+          set(argument, "parameter '" + name + "'",
+              nn::Tensor::ofReals(type.clone(stored),
+                                  std::vector<double>(floats.begin(), floats.end())));
+          continue;
+        }
         set(argument, "parameter '" + name + "'",
             nn::Tensor::viewOf(type.clone(stored), parameter->second->bytes));
       }

@@ -343,6 +343,19 @@ static void warnOfParts(const Decisions &decisions, const ModelFile &file, Repor
       "part-of-parameter, where the trained ONNX file is all that is needed");
 }
 
+static void warnOfIntegers(const Decisions &decisions, const ModelFile &file, Report &report) {
+  std::vector<std::string> names;
+  for (const auto &decision : decisions)
+    if (decision->quantized)
+      names.push_back(decision->name().str());
+  if (!names.empty())
+    report.warning(Finding::mayBeParameter, file.path(),
+                   quotedList(names, kShown) + (names.size() == 1 ? " has" : " have") +
+                       " integers in the file, which are not trained",
+                   "--lora PATTERN, which trains adapters beside them; or --accept "
+                   "may-be-parameter, where the other parameters are meant");
+}
+
 void reportDoubts(const Decisions &decisions, const ExportedProgram &program, const ModelFile &file,
                   const Graph &graph, const Recipe &recipe, Report &report) {
   warnOfNonFinite(decisions, file, report);
@@ -351,6 +364,8 @@ void reportDoubts(const Decisions &decisions, const ExportedProgram &program, co
     warnOfParts(decisions, file, report);
   if (!recipe.trains || !recipe.trainOnly.empty())
     return;
+  if (recipe.adapters.empty())
+    warnOfIntegers(decisions, file, report);
   Doubts doubts;
   if (!program.isRecorded()) {
     if (isOptimizedByOnnxRuntime(file))

@@ -709,7 +709,8 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
     nameWidth = std::max(nameWidth, printable(decision->name()).size());
     shapeWidth = std::max(shapeWidth, shapeText(decision->shape()).size());
   }
-  stream << trained << " trained parameters, " << elements << " elements\n";
+  stream << trained << " trained parameters, " << elements << " elements"
+         << (recipe.adapters.empty() ? "\n" : ", and adapters\n");
   auto row = [&](StringRef role, StringRef name, StringRef shape, StringRef decay, StringRef group,
                  StringRef reason) {
     stream << left_justify(role, 8) << "  " << left_justify(name, nameWidth) << "  "
@@ -729,7 +730,7 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
           printable(decision->reason));
   if (hidden)
     stream << hidden << " initializers of integers or booleans are constants\n";
-  if (separation.lacksRequiresGrad)
+  if (separation.lacksRequiresGrad && recipe.adapters.empty())
     stream << "the file does not record requires_grad: what the module froze is trained, unless "
               "--freeze names it\n";
   for (const auto &[parameter, reason] : separation.absent)
