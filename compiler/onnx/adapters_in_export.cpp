@@ -83,7 +83,7 @@ private:
       return output;
     };
     auto turned = [&](const std::string &matrix) {
-      const std::string name = put("Transpose", {matrix}, fresh(matrix + ".transposed"));
+      std::string name = put("Transpose", {matrix}, fresh(matrix + ".transposed"));
       onnx::AttributeProto &order = *graph.mutable_node(at - 1)->add_attribute();
       order.set_name("perm");
       order.set_type(onnx::AttributeProto::INTS);
@@ -102,7 +102,7 @@ private:
 
   /// An initializer of the number. A Gemm's alpha is that of the adapter, too.
   std::string factor(const AdapterEntry &adapter, const onnx::NodeProto &layer) {
-    const std::string name = fresh(adapter.a + ".factor");
+    std::string name = fresh(adapter.a + ".factor");
     const auto a = find_if(model.parameters,
                            [&](const Parameter &parameter) { return parameter.name == adapter.a; });
     auto value = static_cast<float>(adapter.alpha / static_cast<double>(a->shape.front()));
