@@ -185,14 +185,12 @@ private:
     return text;
   }
 
-  /// The folder of the output needs these: one line each, which is also told.
-  std::string stayingFiles() {
+  /// The folder of the output needs these: one line each.
+  std::string stayingFiles() const {
     std::string text;
     for (const FrozenPart &part : frozenParts.parts)
       text += "frozen weights stay in " + part.path + " (" + byte_text(part.bytes) +
               "), which the trainer maps: keep it as it is\n";
-    if (!options.quiet && options.messageFormat == "text")
-      llvm::outs() << text;
     return text;
   }
 
@@ -458,6 +456,8 @@ private:
       return false;
     if (!digest->empty())
       train::setFrozenDigest(*model.module, *digest);
+    if (!options.quiet && options.messageFormat == "text")
+      llvm::outs() << stayingFiles();
     return true;
   }
 

@@ -2,7 +2,7 @@
 //
 // y = W x becomes y = W x + (alpha / r) B A x, by ONNX's MatMul, Mul and Add. A node is found by
 // the weight that it reads: MatMulNBits itself, or a MatMul or Gemm behind DequantizeLinear,
-// Transpose Cast and Identity. Weakness: convolutions, and layers in a function's body, are
+// Transpose, Cast and Identity. Weakness: convolutions, and layers in a function's body, are
 // refused.
 #include "compiler/onnx/adapters_in_export.h"
 #include "compiler/onnx/file/half_model.h"

@@ -8,7 +8,7 @@ namespace trainc {
 
 /// Puts the adapters of weights that the file has as integers beside the nodes that read these:
 /// such a weight cannot take them in. Their matrices are initializers of exports
-/// (exportInitializers). Fails where no node of the graph itself reads such a weight.
+/// (exportInitializers). Fails where a layer of such an adapter is none of these nodes.
 mlir::LogicalResult addAdapterNodes(const Model &model, onnx::GraphProto &graph, Report &report);
 
 } // namespace trainc

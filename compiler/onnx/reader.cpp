@@ -265,9 +265,11 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   model.program = std::make_shared<ExportedProgram>(std::move(opened->separation.program));
   if (failed(addAdapters(model, recipe, report)))
     return failure();
-  onnx::GraphProto exported = model.file->graph(); // whether it can have the adapters
-  if (failed(addAdapterNodes(model, exported, report)))
-    return failure();
+  if (!model.adapters.empty()) { // whether exports can have them, before anything is planned
+    onnx::GraphProto exported = model.file->graph();
+    if (failed(addAdapterNodes(model, exported, report)))
+      return failure();
+  }
   return model;
 }
 
