@@ -456,8 +456,12 @@ private:
       return false;
     if (!digest->empty())
       train::setFrozenDigest(*model.module, *digest);
-    if (!options.quiet && options.messageFormat == "text")
+    if (!options.quiet && options.messageFormat == "text") {
+      if (recipe.trains)
+        llvm::outs() << model.parameterCounts << (recipe.adapters.empty() ? "" : ", and adapters")
+                     << ": trainc " << forShell(options.model) << " --print-parameters\n";
       llvm::outs() << stayingFiles();
+    }
     return true;
   }
 
@@ -609,7 +613,7 @@ private:
     for (unsigned i = 0; step && i < step.getNumArguments(); ++i)
       if (auto role = train::roleAs<train::ParameterAttr>(step, i); role && role.isFrozen())
         for (const Parameter &parameter : model.parameters)
-          if (parameter.name == role.getName().getValue() && !parameter.frozen)
+          if (parameter.name == role.getName().getValue() && !parameter.isFrozen())
             text += "keeps its value, since it does not reach the loss: " + parameter.name + "\n";
     return text;
   }

@@ -490,16 +490,13 @@ std::optional<RecomputeOptions> Options::recomputeOptions(Report &report) const 
 void Options::acceptFindings(Report &report) const {
   std::vector<StringRef> names;
   for (const FindingEntry &entry : findingEntries())
-    if (StringRef(entry.severity).contains("warning"))
-      names.push_back(entry.name);
+    names.push_back(entry.name);
   for (const std::string &name : accepted)
-    if (auto known = find(names, name); known != names.end())
-      report.accept(llvm::find_if(findingEntries(), [&](const FindingEntry &entry) {
-                      return entry.name == name;
-                    })->finding);
+    if (is_contained(names, name))
+      report.accept(findingOf(name));
     else
       (void)report.error(ExitCode::usage, Subject::ofOption("--accept"),
-                         "no warning is called '" + name + "'",
+                         "no finding is called '" + name + "'",
                          "--accept " + nearestOf(names, name, names.front()).str() + "; all are " +
                              join(names, ", "));
 }
@@ -735,7 +732,8 @@ std::string optionsDocumentation() {
   text += "\n## Optimizers\n\n" + train::optimizerDocumentation();
   text += "\n## Findings\n\nMessages about what a file does not tell, and about the host, end with "
           "a name in brackets. "
-          "`--accept NAME` turns a warning off.\n\n| name | severity | meaning |\n|---|---|---|\n";
+          "`--accept NAME` takes the file as it stands.\n\n| name | severity | meaning "
+          "|\n|---|---|---|\n";
   for (const FindingEntry &entry : findingEntries())
     text +=
         std::string("| `") + entry.name + "` | " + entry.severity + " | " + entry.meaning + " |\n";

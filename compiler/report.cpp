@@ -180,7 +180,12 @@ LogicalResult Report::error(ExitCode code, const Subject &subject, const Twine &
 
 LogicalResult Report::refuse(Finding finding, const Subject &subject, const Twine &message,
                              const Twine &advice) {
-  return addError({subject, {}, message.str(), advice.str(), ExitCode::unsupportedModel, finding});
+  if (llvm::is_contained(accepted, finding))
+    return success();
+  const std::string way =
+      std::string("; or --accept ") + nameOf(finding) + ", which takes the file as it stands";
+  return addError(
+      {subject, {}, message.str(), advice.str() + way, ExitCode::unsupportedModel, finding});
 }
 
 void Report::warning(Finding finding, const Subject &subject, const Twine &message,

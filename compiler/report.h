@@ -72,14 +72,15 @@ public:
   llvm::LogicalResult error(ExitCode code, const Subject &subject, const llvm::Twine &message,
                             const llvm::Twine &advice = "");
   /// The same for a model that is not supported because of a finding, whose name the text ends
-  /// with.
+  /// with. Of an accepted finding nothing is added, and it succeeds: the file is taken as it
+  /// stands.
   llvm::LogicalResult refuse(Finding finding, const Subject &subject, const llvm::Twine &message,
                              const llvm::Twine &advice);
   /// Adds `<subject>: warning: <message> [<name>]`, which is not a failure. Of an accepted finding
   /// nothing is added.
   void warning(Finding finding, const Subject &subject, const llvm::Twine &message,
                const llvm::Twine &advice = "");
-  /// Warnings of this finding are not wanted from here on.
+  /// This finding is no problem from here on.
   void accept(Finding finding) { accepted.push_back(finding); }
 
   /// Problems that come later and name `path`, which people do not know, or a file in it, name

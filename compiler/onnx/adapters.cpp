@@ -80,7 +80,7 @@ void findUses(Value value, bool isTransposed, Uses &uses) {
 
 /// What the module calls the tensor, or else the file.
 std::string moduleNameOf(const Parameter &parameter) {
-  return parameter.moduleTensor.empty() ? parameter.moduleName : parameter.moduleTensor;
+  return parameter.inState.empty() ? parameter.moduleName : parameter.inState[0].name;
 }
 
 /// The path of the layer that the parameter is the weight of.
@@ -93,9 +93,9 @@ std::string layerOf(const Parameter &parameter) {
 
 bool matches(const name_pattern &pattern, const Parameter &parameter) {
   auto fits = [&](StringRef name) { return !name.empty() && pattern.matches(name); };
-  return fits(parameter.name) || fits(parameter.moduleName) || fits(parameter.moduleTensor) ||
-         any_of(parameter.tied, [&](const auto &tied) { return fits(tied.onnxName); }) ||
-         any_of(parameter.tiedModuleTensors, [&](const auto &tied) { return fits(tied.name); });
+  auto fitsOther = [&](const TensorName &other) { return fits(other.name); };
+  return fits(parameter.name) || fits(parameter.moduleName) || any_of(parameter.tied, fitsOther) ||
+         any_of(parameter.inState, fitsOther);
 }
 
 template <typename Number> std::vector<char> bytesOf(ArrayRef<double> values) {
@@ -246,7 +246,8 @@ private:
     entry.dropout = recipe.adapterDropout;
     entry.layers = planned.uses.layers.size();
     entry.isInByOut = planned.uses.layers.front().isInByOut;
-    entry.isModulesInByOut = entry.isInByOut != weight.isModulesTranspose;
+    const bool isTransposed = !weight.inState.empty() && weight.inState[0].transposed;
+    entry.isModulesInByOut = entry.isInByOut != isTransposed;
     auto [shapeOfA, shapeOfB] = shapesOf(weight.shape, rank, entry.isInByOut);
     Value a = addParameter(entry.a, shapeOfA, weight, initialValues(entry.a, rank, planned.in));
     Value b = addParameter(entry.b, shapeOfB, weight,
@@ -273,6 +274,8 @@ private:
     Builder builder(function.getContext());
     Parameter parameter;
     parameter.name = parameter.moduleName = name;
+    parameter.inState = {{name}};
+    parameter.role = Role::trained;
     parameter.shape = std::move(shape);
     parameter.isDouble = weight.isDouble;
     parameter.decays = decays(name);

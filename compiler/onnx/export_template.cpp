@@ -8,7 +8,7 @@
 #include "compiler/onnx/file/output_file.h"
 #include "compiler/onnx/file/wire.h"
 #include "compiler/onnx/graph/graph.h"
-#include "compiler/onnx/provenance/dynamo/exported_program.h"
+#include "compiler/onnx/parameters/exported_program.h"
 #include "compiler/onnx/reader.h"
 #include <algorithm>
 #include <map>

@@ -4,7 +4,7 @@
 // multiple of 64 bytes. A file is mapped from its first such tensor to its last. One that has much
 // besides (weights that are trained) is left, and so are all where they are small: a folder that
 // stands alone is worth more then.
-#include "compiler/onnx/provenance/quantized_weights.h"
+#include "compiler/onnx/parameters/quantized_weights.h"
 #include "compiler/onnx/reader.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"

@@ -4,7 +4,7 @@
 #include "compiler/onnx/file/converted_tensors.h"
 #include "compiler/onnx/file/half_model.h"
 #include "compiler/onnx/file/output_file.h"
-#include "compiler/onnx/provenance/quantized_weights.h"
+#include "compiler/onnx/parameters/quantized_weights.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/onnx/rounded_weights.h"
 #include "dialects/errors/internal_error.h"
@@ -90,7 +90,7 @@ template <typename Bits> static bool holdsBits(ArrayRef<char> bytes, Bits wanted
 std::vector<std::string> infiniteParameters(const Model &model) {
   std::vector<std::string> names;
   for (const Parameter &parameter : model.parameters)
-    if (!parameter.frozen &&
+    if (!parameter.isFrozen() &&
         (parameter.isDouble ? holdsBits<uint64_t>(parameter.bytes, 0xfff0000000000000)
                             : holdsBits<uint32_t>(parameter.bytes, 0xff800000)))
       names.push_back(parameter.name);

@@ -9,8 +9,8 @@
 #include "compiler/onnx/file/half_model.h"
 #include "compiler/onnx/graph/graph_digest.h"
 #include "compiler/onnx/import/importer.h"
-#include "compiler/onnx/provenance/dynamo/exported_program.h"
-#include "compiler/onnx/provenance/quantized_weights.h"
+#include "compiler/onnx/parameters/exported_program.h"
+#include "compiler/onnx/parameters/quantized_weights.h"
 #include "compiler/onnx/rounded_weights.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,50 +24,14 @@ namespace trainc {
 
 using namespace reader;
 
-static Parameter makeParameter(const Decision &decision, ArrayRef<const Decision *> tied,
-                               const Recipe &recipe) {
-  Parameter parameter;
-  parameter.name = decision.name().str();
-  parameter.moduleName = decision.moduleName.empty() ? parameter.name : decision.moduleName;
-  parameter.moduleTensor = decision.moduleTensor;
-  parameter.isModulesTranspose = decision.isModulesTranspose;
-  parameter.shape.assign(decision.shape().begin(), decision.shape().end());
-  parameter.isDouble = isDouble(decision.dataType());
-  if (decision.quantized) {
-    parameter.quantized = std::make_shared<QuantizedWeight>(*decision.quantized);
-    parameter.moduleName = withoutQuantization(parameter.moduleName);
-  } else {
-    parameter.bytes = decision.tensor->bytes;
-    parameter.inFile = decision.tensor->inFile;
-  }
-  parameter.frozen = decision.role == Role::frozen;
-  parameter.decays = decision.decays;
-  if (decision.group > 0)
-    parameter.group = recipe.groups[decision.group - 1].first;
-  parameter.reason = decision.reason;
-  for (const Decision *other : tied) {
-    parameter.tied.push_back({other->name().str(), other->transposed});
-    if (!other->moduleTensor.empty())
-      parameter.tiedModuleTensors.push_back(
-          {other->moduleTensor, parameter.name, other->isModulesTranspose != other->transposed});
-  }
-  for (const std::string &other : decision.otherModuleTensors)
-    parameter.tiedModuleTensors.push_back({other, parameter.name, decision.isModulesTranspose});
-  for (const auto &[tensor, pieces] : decision.held)
-    for (const LayoutPiece &piece : pieces)
-      parameter.pieces.push_back(
-          {tensor, parameter.name, piece.ofModule, piece.place, piece.count});
-  return parameter;
-}
-
 namespace {
 /// What is known of a file before its shapes and operators matter.
 struct Opened {
   std::shared_ptr<ModelFile> file;
-  Separation separation;
+  Ledger ledger;
   Conditions conditions;
   std::unique_ptr<Graph> graph;
-  bool separated = false; // false after errors, which do not stop the rest
+  bool isComplete = false; // false after errors, which do not stop the rest
 };
 } // namespace
 
@@ -77,29 +41,10 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
   opened.file = ModelFile::open(path, report);
   if (!opened.file || !checkFile(*opened.file, report))
     return failure();
-  opened.separation.program = ExportedProgram(*opened.file);
-  opened.separation.lacksRequiresGrad =
-      isFromPyTorch(*opened.file) && !opened.separation.program.isOfTrainc();
-  if (!fixInputs(*opened.file, recipe, opened.separation, report))
+  if (!fixInputs(*opened.file, recipe, opened.ledger, report))
     return failure();
-  if (recipe.trains)
-    liftWeightsOfBranches(*opened.file);
-  liftBranchInitializers(*opened.file, opened.separation);
-  if (recipe.trains) { // a model that is only evaluated is taken as it is
-    liftWeights(*opened.file, opened.separation, report);
-    separateBuffers(*opened.file, opened.separation);
-    separateRecurrent(*opened.file, opened.separation);
-  }
-  const ExportedProgram &program = opened.separation.program;
-  opened.separated =
-      !recipe.trains || (restoreDropout(*opened.file, opened.separation, report) &&
-                         refuseLostCalls(*opened.file, program, recipe, report) &&
-                         refuseChangedBuffers(*opened.file, program, recipe, report) &&
-                         separateParameters(*opened.file, opened.separation, report) &&
-                         separateCopies(*opened.file, opened.separation, report));
-  if (recipe.trains && opened.separated)
-    unfoldParameters(*opened.file, opened.separation);
-  opened.conditions = findConditions(*opened.file, opened.separation, recipe, context);
+  opened.isComplete = openLedger(*opened.file, recipe, opened.ledger, report);
+  opened.conditions = findConditions(*opened.file, opened.ledger, recipe, context);
   opened.graph = Graph::build(*opened.file, opened.conditions.choices, report);
   if (!opened.graph)
     return failure();
@@ -107,15 +52,14 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
 }
 
 static BatchNormModes batchNormsOf(const Opened &opened, const Recipe &recipe, Report &report) {
-  return {*opened.file, *opened.graph, opened.separation.program, recipe, report};
+  return {*opened.file, *opened.graph, opened.ledger.program, recipe, report};
 }
 
-static std::optional<Decisions> decide(const Opened &opened, const BatchNormModes &batchNorms,
-                                       const Recipe &recipe, Report &report) {
-  if (!opened.separated)
+static std::optional<Parameters> decide(const Opened &opened, const BatchNormModes &batchNorms,
+                                        const Recipe &recipe, Report &report) {
+  if (!opened.isComplete)
     return std::nullopt;
-  return decideParameters(*opened.file, *opened.graph, opened.separation, batchNorms, recipe,
-                          report);
+  return decideParameters(*opened.file, *opened.graph, opened.ledger, batchNorms, recipe, report);
 }
 
 FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe,
@@ -124,10 +68,10 @@ FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe,
   if (failed(opened))
     return failure();
   const BatchNormModes batchNorms = batchNormsOf(*opened, recipe, report);
-  std::optional<Decisions> decisions = decide(*opened, batchNorms, recipe, report);
-  if (!decisions || !report.empty())
+  std::optional<Parameters> initializers = decide(*opened, batchNorms, recipe, report);
+  if (!initializers || !report.empty())
     return failure();
-  return parameterTable(*decisions, opened->separation, recipe);
+  return parameterTable(*initializers, opened->ledger, recipe);
 }
 
 // Tensors inside a step have any rank; of those with a name the trainer knows the sizes.
@@ -156,7 +100,7 @@ static bool isTypeOf(const ModelFile &file, StringRef exportType) {
 
 // What differs from the module: one that learns halves rounds each update to them, one that learns
 // a sparse weight leaves its zeros.
-static bool checkForms(const ModelFile &file, const Decisions &decisions, const Recipe &recipe,
+static bool checkForms(const ModelFile &file, const Parameters &initializers, const Recipe &recipe,
                        Report &report) {
   const size_t before = report.size();
   const bool widens = recipe.precision == "f32";
@@ -173,9 +117,9 @@ static bool checkForms(const ModelFile &file, const Decisions &decisions, const 
                    "the file computes in " + elementName(type) + ": here parameters are float32" +
                        (widens ? " and steps compute in it" : "") + "; exports have " + exported,
                    widens ? "--precision bf16 for products in 16 bits" : "");
-  for (const auto &decision : decisions) {
-    const StringRef name = decision->name(), form = file.formInFile(name.str());
-    if (form.empty() || decision->role != Role::trained)
+  for (const auto &initializer : initializers) {
+    const StringRef name = initializer->name, form = file.formInFile(name.str());
+    if (form.empty() || initializer->role != Role::trained)
       continue;
     if (form != "sparse" && file.halfType())
       continue; // its float32 are the masters
@@ -223,22 +167,19 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   (void)checkOperators(*graph, opened->conditions, report);
   auto inputs = resolveInputs(*model.file, recipe, report);
   const BatchNormModes batchNorms = batchNormsOf(*opened, recipe, report);
-  std::optional<Decisions> decisions = decide(*opened, batchNorms, recipe, report);
-  if (!inputs || !decisions || !checkForms(*model.file, *decisions, recipe, report) ||
+  std::optional<Parameters> initializers = decide(*opened, batchNorms, recipe, report);
+  if (!inputs || !initializers || !checkForms(*model.file, *initializers, recipe, report) ||
       !checkExportType(*model.file, *graph, recipe.exportType, report))
     return failure();
-  llvm::DenseMap<const Decision *, SmallVector<const Decision *>> tied;
-  for (const auto &decision : *decisions)
-    if (decision->role == Role::tied)
-      tied[decision->canonical].push_back(decision.get());
-  SmallVector<const Decision *> parameters;
-  for (const auto &decision : *decisions)
-    if (decision->isParameter()) {
-      parameters.push_back(decision.get());
-      model.parameters.push_back(makeParameter(*decision, tied.lookup(decision.get()), recipe));
+  SmallVector<const Parameter *> parameters;
+  for (const auto &initializer : *initializers)
+    if (initializer->isParameter()) {
+      parameters.push_back(initializer.get());
+      model.parameters.push_back(*initializer);
     }
-  model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs, recipe.batchAxes,
-                             batchNorms, context, report, model.values, model.nodes);
+  model.module =
+      importGraph(*model.file, *graph, parameters, *initializers, *inputs, recipe.batchAxes,
+                  batchNorms, context, report, model.values, model.nodes);
   if (!model.module)
     return failure();
   if (!checkRanks(*model.module, path, report))
@@ -247,22 +188,23 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   if (!markBuffers(*model.module, *model.file, recipe, report))
     return failure();
   train::setModelName(*model.module, model.name);
-  train::setGraphDigest(*model.module, graphDigest(*model.file, *graph, *decisions));
+  train::setGraphDigest(*model.module, graphDigest(*model.file, *graph, *initializers));
   std::vector<std::string> groups;
   for (const auto &group : recipe.groups)
     groups.push_back(group.first);
   train::setGroups(*model.module, groups);
-  for (const auto &decision : *decisions)
-    if (decision->role == Role::constant &&
-        (isFloat(decision->tensor->dataType) ||
-         opened->separation.program.isBuffer(decision->name())) &&
-        !decision->exporterMade && !graph->uses(decision->name()).empty() &&
-        !opened->separation.origin.count(decision->name()))
+  for (const auto &initializer : *initializers)
+    if (initializer->role == Role::constant &&
+        (isFloat(initializer->tensor->dataType) ||
+         opened->ledger.program.isBuffer(initializer->name)) &&
+        !initializer->exporterMade && !graph->uses(initializer->name).empty() &&
+        !opened->ledger.origin.count(initializer->name))
       model.constants.push_back(
-          {decision->name().str(), static_cast<int64_t>(decision->tensor->bytes.size()),
-           crc32c(0, decision->tensor->bytes.data(), decision->tensor->bytes.size())});
-  model.parameterTable = parameterTable(*decisions, opened->separation, recipe);
-  model.program = std::make_shared<ExportedProgram>(std::move(opened->separation.program));
+          {initializer->name, static_cast<int64_t>(initializer->tensor->bytes.size()),
+           crc32c(0, initializer->tensor->bytes.data(), initializer->tensor->bytes.size())});
+  model.parameterCounts = parameterCounts(*initializers);
+  model.parameterTable = parameterTable(*initializers, opened->ledger, recipe);
+  model.program = std::make_shared<ExportedProgram>(std::move(opened->ledger.program));
   if (failed(addAdapters(model, recipe, report)))
     return failure();
   if (!model.adapters.empty()) { // whether exports can have them, before anything is planned
@@ -273,29 +215,11 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   return model;
 }
 
-/// The module has no other name for the parameter, and no exporter made up its own.
-static bool hasModulesName(const Parameter &parameter) {
-  return parameter.moduleTensor.empty() && parameter.pieces.empty() &&
-         parameter.moduleName == parameter.name && !isExporterName(parameter.name);
-}
-
 std::vector<ExportEntry> moduleTensors(const Model &model) {
   std::vector<ExportEntry> result;
-  for (const Parameter &parameter : model.parameters) {
-    if (parameter.quantized) { // of other forms than [out, in] nobody knows the module's
-      if (parameter.quantized->isOutByIn && !isExporterName(parameter.moduleName))
-        result.push_back({parameter.moduleName, parameter.name, false});
-      continue;
-    }
-    if (!parameter.moduleTensor.empty())
-      result.push_back({parameter.moduleTensor, parameter.name, parameter.isModulesTranspose});
-    else if (hasModulesName(parameter))
-      result.push_back({parameter.name, parameter.name, false});
-    for (const TiedInitializer &tied : parameter.tied)
-      if (!isExporterName(tied.onnxName))
-        result.push_back({tied.onnxName, parameter.name, tied.transposed});
-    llvm::append_range(result, parameter.tiedModuleTensors);
-  }
+  for (const Parameter &parameter : model.parameters)
+    for (const TensorName &tensor : parameter.inState)
+      result.push_back({tensor.name, parameter.name, tensor.transposed});
   return result;
 }
 
@@ -364,7 +288,7 @@ static FrozenWeight storedAsIntegers(const Model &model, const QuantizedWeight &
 std::vector<FrozenWeight> frozenWeights(const Model &model, const Recipe &recipe) {
   std::vector<FrozenWeight> weights;
   for (const Parameter &parameter : model.parameters) {
-    if (!parameter.frozen || parameter.isDouble)
+    if (!parameter.isFrozen() || parameter.isDouble)
       continue;
     if (parameter.quantized) {
       weights.push_back(storedAsIntegers(model, *parameter.quantized));
@@ -419,8 +343,8 @@ std::vector<ExportEntry> exportInitializers(const Model &model, bool storesFroze
       continue;
     }
     add(parameter.name, parameter, false);
-    for (const TiedInitializer &tied : parameter.tied)
-      add(tied.onnxName, parameter, tied.transposed);
+    for (const TensorName &tied : parameter.tied)
+      add(tied.name, parameter, tied.transposed);
   }
   return result;
 }

@@ -4,7 +4,7 @@
 // mapped file, and what export of trained weights needs.
 #pragma once
 
-#include "compiler/export_entry.h"
+#include "compiler/onnx/parameters/parameter.h"
 #include "compiler/recipe.h"
 #include "compiler/report.h"
 #include "dialects/nn/tensor.h"
@@ -17,36 +17,7 @@ namespace trainc {
 namespace reader {
 class ExportedProgram;
 class ModelFile;
-struct QuantizedWeight;
 } // namespace reader
-
-/// A further initializer of the file that holds the same weight as a parameter.
-struct TiedInitializer {
-  std::string onnxName;
-  bool transposed;
-};
-
-struct Parameter {
-  std::string name;       // of the ONNX initializer; the name of the argument's role
-  std::string moduleName; // as the module calls it where the file says so, else `name`
-  std::vector<int64_t> shape;
-  bool isDouble = false;
-  llvm::ArrayRef<char> bytes;  // little endian, mapped; owned by the model or its file
-  llvm::ArrayRef<char> inFile; // as the file has them, perhaps in 16 bits; empty: not in one piece
-  // Of a frozen weight that the file has as integers, under the name of their initializer; it has
-  // no `bytes`.
-  std::shared_ptr<const reader::QuantizedWeight> quantized;
-  std::string moduleTensor; // what the module calls it, where the file has another name for it
-  bool isModulesTranspose = false;
-  bool frozen = false;
-  bool decays = false;
-  std::string group;  // its name; empty: in none
-  std::string reason; // why it is a parameter
-  std::vector<TiedInitializer> tied;
-  std::vector<ExportEntry> tiedModuleTensors; // what the module calls those, and further names
-  std::vector<StatePiece> pieces;             // of the module's state that it consists of
-  bool isOfAdapter = false;                   // the file has none of it
-};
 
 /// A value of the ONNX graph: a tensor of the function, or known while it was read.
 struct NamedValue {
@@ -73,7 +44,8 @@ struct Model {
   std::vector<StateConstant> constants; // floats under names of the module's
   std::vector<AdapterEntry> adapters;
   std::vector<std::vector<char>> adapterValues; // bytes of their parameters
-  std::string parameterTable; // every decision about initializers, with its reason
+  std::string parameterTable;  // every decision about initializers, with its reason
+  std::string parameterCounts; // `148 parameters train (124,439,808 numbers), ...`
   std::shared_ptr<const reader::ModelFile> file;
   std::shared_ptr<const reader::ExportedProgram> program; // that the file records
   bool trains = true;                                     // false: it is only run, as the file says

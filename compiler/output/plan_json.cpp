@@ -259,9 +259,9 @@ std::string parametersJson(const Model &model, mlir::ModuleOp module) {
     json::Array shape, tied;
     for (int64_t size : parameter.shape)
       shape.push_back(size);
-    for (const TiedInitializer &other : parameter.tied)
+    for (const TensorName &other : parameter.tied)
       tied.push_back(
-          json::Object{{"name", jsonText(other.onnxName)}, {"transposed", other.transposed}});
+          json::Object{{"name", jsonText(other.name)}, {"transposed", other.transposed}});
     json::Object object{{"name", jsonText(parameter.name)},
                         {"module_name", jsonText(parameter.moduleName)},
                         {"shape", std::move(shape)},

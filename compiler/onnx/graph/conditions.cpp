@@ -292,7 +292,7 @@ static bool hasBodies(const ModelFile &file) {
          });
 }
 
-Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,
+Conditions findConditions(const ModelFile &file, const Ledger &ledger, const Recipe &recipe,
                           mlir::MLIRContext &context) {
   Conditions found;
   if (!hasBodies(file))
@@ -311,18 +311,19 @@ Conditions findConditions(const ModelFile &file, const Separation &separation, c
     for (const GraphNode *node : graph->nodes())
       if (isDecided(*node))
         open.push_back(node);
-    const BatchNormModes batchNorms(file, *graph, separation.program, recipe, ignored);
-    auto decisions = decideParameters(file, *graph, separation, batchNorms, recipe, ignored);
+    const BatchNormModes batchNorms(file, *graph, ledger.program, recipe, ignored);
+    auto initializers = decideParameters(file, *graph, ledger, batchNorms, recipe, ignored);
     auto inputs = resolveInputs(file, recipe, ignored);
     bool hasSizes = inputs.has_value();
-    if (!decisions)
-      decisions.emplace();
+    if (!initializers)
+      initializers.emplace();
     if (!inputs)
       inputs.emplace();
     std::vector<std::string> names;
     for (const GraphNode *node : open)
       llvm::append_range(names, decidingValues(*node));
-    std::vector<Known> values = evaluateValues(file, *graph, *decisions, *inputs, names, context);
+    std::vector<Known> values =
+        evaluateValues(file, *graph, *initializers, *inputs, names, context);
     found.unknown.clear();
     const size_t before = choices.made.size();
     bool triesMore = false;
@@ -359,7 +360,7 @@ namespace {
 
 class BranchLifter {
 public:
-  BranchLifter(ModelFile &file, Separation &separation) : file(file), separation(separation) {
+  BranchLifter(ModelFile &file, Ledger &ledger) : file(file), ledger(ledger) {
     const GraphProto &graph = file.graph();
     for (const auto &input : graph.input())
       taken.insert(input.name());
@@ -416,8 +417,8 @@ private:
       for (int i = 2; !taken.insert(name).second; ++i)
         name = tensor.name() + "_" + std::to_string(i);
       renamed[tensor.name()] = values->name = name;
-      separation.notes[name] = (isBranch ? "of a branch of " : "of the body of ") +
-                               owner.op_type() + " '" + owner.name() + "'";
+      ledger.notes[name] = (isBranch ? "of a branch of " : "of the body of ") + owner.op_type() +
+                           " '" + owner.name() + "'";
       file.addInitializer(std::move(values));
     }
     branch.mutable_initializer()->Swap(&kept);
@@ -429,14 +430,12 @@ private:
   }
 
   ModelFile &file;
-  Separation &separation;
+  Ledger &ledger;
   std::set<std::string> taken;
 };
 
 } // namespace
 
-void liftBranchInitializers(ModelFile &file, Separation &separation) {
-  BranchLifter(file, separation).run();
-}
+void liftBranchInitializers(ModelFile &file, Ledger &ledger) { BranchLifter(file, ledger).run(); }
 
 } // namespace trainc::reader

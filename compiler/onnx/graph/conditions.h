@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/onnx/graph/graph.h"
-#include "compiler/onnx/provenance/separation.h"
+#include "compiler/onnx/parameters/ledger.h"
 #include "compiler/recipe.h"
 #include "mlir/IR/MLIRContext.h"
 
@@ -27,11 +27,11 @@ std::vector<std::string> decidingValues(const GraphNode &node);
 std::optional<int64_t> timesOfTried(const GraphNode &loop, llvm::ArrayRef<Known> values);
 
 /// Evaluates the conditions and numbers that follow from constants and from shapes, to any depth.
-Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,
+Conditions findConditions(const ModelFile &file, const Ledger &ledger, const Recipe &recipe,
                           mlir::MLIRContext &context);
 
 /// Makes the initializers of branches and loops those of the graph, so that the rule for parameters
 /// sees them and exports hold them.
-void liftBranchInitializers(ModelFile &file, Separation &separation);
+void liftBranchInitializers(ModelFile &file, Ledger &ledger);
 
 } // namespace trainc::reader

@@ -22,8 +22,8 @@ namespace {
 
 class InputFixer {
 public:
-  InputFixer(ModelFile &file, Separation &separation, Report &report)
-      : file(file), separation(separation), report(report) {}
+  InputFixer(ModelFile &file, Ledger &ledger, Report &report)
+      : file(file), ledger(ledger), report(report) {}
 
   void fix(StringRef text) {
     size_t equals = 0;
@@ -38,7 +38,7 @@ public:
                   "NAME=VALUE or NAME=FILE.npy, with NAME one of " + join(names, ", "));
     }
     name = input->name();
-    if (!separation.fixed.insert(name).second)
+    if (!ledger.fixed.insert(name).second)
       return fail("input '" + name + "' is given twice", "one --constant for each input");
     if (!input->type().has_tensor_type())
       return fail("input '" + name + "' is not a tensor");
@@ -188,7 +188,7 @@ private:
   }
 
   ModelFile &file;
-  Separation &separation;
+  Ledger &ledger;
   Report &report;
   std::string name; // of the input
   const onnx::TypeProto_Tensor *type = nullptr;
@@ -197,9 +197,9 @@ private:
 
 } // namespace
 
-bool fixInputs(ModelFile &file, const Recipe &recipe, Separation &separation, Report &report) {
+bool fixInputs(ModelFile &file, const Recipe &recipe, Ledger &ledger, Report &report) {
   size_t before = report.size();
-  InputFixer fixer(file, separation, report);
+  InputFixer fixer(file, ledger, report);
   for (const std::string &text : recipe.constants)
     fixer.fix(text);
   return report.size() == before;

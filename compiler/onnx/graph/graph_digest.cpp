@@ -11,7 +11,7 @@
 // (x + x and 2 * x), as two versions of an exporter may write them.
 #include "compiler/onnx/graph/graph_digest.h"
 #include "compiler/onnx/file/schema.h"
-#include "compiler/onnx/provenance/dynamo/exported_program.h"
+#include "compiler/onnx/parameters/exported_program.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/xxhash.h"
@@ -56,10 +56,10 @@ uint64_t digestOf(const TensorBytes &tensor) {
 
 class GraphReader {
 public:
-  GraphReader(const ModelFile &file, const Graph &graph, const Decisions &decisions)
+  GraphReader(const ModelFile &file, const Graph &graph, const Parameters &initializers)
       : file(file), graph(graph) {
-    for (const auto &decision : decisions)
-      values[decision->name()] = digestOf(*decision);
+    for (const auto &initializer : initializers)
+      values[initializer->name] = digestOf(*initializer);
     uint64_t number = 0;
     for (const onnx::ValueInfoProto &input : file.graph().input())
       if (!values.contains(input.name()))
@@ -77,14 +77,14 @@ public:
   }
 
 private:
-  static uint64_t digestOf(const Decision &decision) {
-    const Decision *parameter = decision.canonical ? decision.canonical : &decision;
-    if (!parameter->isParameter() && !decision.isPartOfQuantized)
-      return reader::digestOf(*decision.tensor);
+  static uint64_t digestOf(const Parameter &initializer) {
+    const Parameter *parameter = initializer.canonical ? initializer.canonical : &initializer;
+    if (!parameter->isParameter() && !initializer.isPartOfQuantized)
+      return reader::digestOf(*initializer.tensor);
     return Digest()
         .add("parameter")
-        .add(parameter->name())
-        .add(decision.canonical && decision.transposed)
+        .add(parameter->name)
+        .add(initializer.canonical && initializer.transposed)
         .value();
   }
 
@@ -168,8 +168,8 @@ private:
 
 } // namespace
 
-std::string graphDigest(const ModelFile &file, const Graph &graph, const Decisions &decisions) {
-  std::optional<uint64_t> digest = GraphReader(file, graph, decisions).read();
+std::string graphDigest(const ModelFile &file, const Graph &graph, const Parameters &initializers) {
+  std::optional<uint64_t> digest = GraphReader(file, graph, initializers).read();
   return digest ? kVersion.str() + utohexstr(*digest, /*LowerCase=*/true, /*Width=*/16) : "";
 }
 

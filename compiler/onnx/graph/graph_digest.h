@@ -3,7 +3,7 @@
 // Tells models apart that have the same parameters and compute something else from them.
 #pragma once
 
-#include "compiler/onnx/provenance/parameters.h"
+#include "compiler/onnx/parameters/ledger.h"
 
 namespace trainc::reader {
 
@@ -13,6 +13,6 @@ namespace trainc::reader {
 /// sizes of dimensions, the batch, the target. The first two digits are the version of the rule;
 /// digests of different versions say nothing about each other. Empty where the file holds what has
 /// no digest.
-std::string graphDigest(const ModelFile &file, const Graph &graph, const Decisions &decisions);
+std::string graphDigest(const ModelFile &file, const Graph &graph, const Parameters &initializers);
 
 } // namespace trainc::reader

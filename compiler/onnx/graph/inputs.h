@@ -3,7 +3,7 @@
 // The model's inputs with every size known.
 #pragma once
 
-#include "compiler/onnx/provenance/separation.h"
+#include "compiler/onnx/parameters/ledger.h"
 #include "compiler/recipe.h"
 
 namespace trainc::reader {
@@ -21,6 +21,6 @@ std::optional<std::vector<ModelInput>> resolveInputs(const ModelFile &file, cons
                                                      Report &report);
 
 /// Gives the inputs that the recipe fixes their values, as initializers.
-bool fixInputs(ModelFile &file, const Recipe &recipe, Separation &separation, Report &report);
+bool fixInputs(ModelFile &file, const Recipe &recipe, Ledger &ledger, Report &report);
 
 } // namespace trainc::reader

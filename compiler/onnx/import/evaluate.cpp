@@ -2,7 +2,7 @@
 //
 // Arguments of @model from names, then the interpreter, then names for what it computed.
 #include "compiler/onnx/import/evaluate.h"
-#include "compiler/onnx/provenance/quantized_weights.h"
+#include "compiler/onnx/parameters/quantized_weights.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx/onnx_node.h"

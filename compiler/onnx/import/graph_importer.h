@@ -7,7 +7,7 @@
 #include "compiler/onnx/file/schema.h"
 #include "compiler/onnx/graph/batch_axis.h"
 #include "compiler/onnx/import/importer.h"
-#include "compiler/onnx/provenance/dynamo/exported_program.h"
+#include "compiler/onnx/parameters/exported_program.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx/onnx_node.h"
 #include "dialects/nn/onnx/onnx_refusal.h"
@@ -116,13 +116,13 @@ public:
       : file(file), graph(graph), batchNormModes(batchNormModes), context(context), report(report),
         builder(&context), paths(graph.nodes().size()) {}
 
-  mlir::OwningOpRef<mlir::ModuleOp> run(llvm::ArrayRef<const Decision *> parameters,
-                                        const Decisions &decisions,
+  mlir::OwningOpRef<mlir::ModuleOp> run(llvm::ArrayRef<const Parameter *> parameters,
+                                        const Parameters &initializers,
                                         llvm::ArrayRef<ModelInput> inputs,
                                         const BatchAxes &batchAxes);
   std::vector<NamedValue> namedValues();
   std::vector<NamedNode> takeNodes() { return std::move(nodes); }
-  std::vector<Known> evaluate(const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
+  std::vector<Known> evaluate(const Parameters &initializers, llvm::ArrayRef<ModelInput> inputs,
                               llvm::ArrayRef<std::string> names);
   Unknown whyUnknown(llvm::StringRef name);
 
@@ -161,13 +161,14 @@ private:
     void add(const Causes &other);
   };
 
-  mlir::OwningOpRef<mlir::ModuleOp> begin(llvm::ArrayRef<const Decision *> parameters,
-                                          const Decisions &decisions,
+  mlir::OwningOpRef<mlir::ModuleOp> begin(llvm::ArrayRef<const Parameter *> parameters,
+                                          const Parameters &initializers,
                                           llvm::ArrayRef<ModelInput> inputs);
   void addEmpty(const ModelInput &input);
-  void addArguments(llvm::ArrayRef<const Decision *> parameters, llvm::ArrayRef<ModelInput> inputs);
-  void addConstants(const Decisions &decisions);
-  void addTied(const Decisions &decisions);
+  void addArguments(llvm::ArrayRef<const Parameter *> parameters,
+                    llvm::ArrayRef<ModelInput> inputs);
+  void addConstants(const Parameters &initializers);
+  void addTied(const Parameters &initializers);
   bool checkDeclared(const onnx::ValueInfoProto &output, mlir::RankedTensorType type);
   bool checkDescribed();
   void warnOfShape(const onnx::ValueInfoProto &described, mlir::RankedTensorType type);

@@ -3,7 +3,7 @@
 // What an importer of one operator sees of its node.
 #include "compiler/onnx/import/evaluate.h"
 #include "compiler/onnx/import/graph_importer.h"
-#include "compiler/onnx/provenance/parameters.h"
+#include "compiler/onnx/parameters/ledger.h"
 #include "dialects/nn/onnx/onnx_types.h"
 
 using namespace llvm;

@@ -91,7 +91,7 @@ void Importer::addEmpty(const ModelInput &input) {
   value.followsBatch = input.batchInFile != 0;
 }
 
-void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<ModelInput> inputs) {
+void Importer::addArguments(ArrayRef<const Parameter *> parameters, ArrayRef<ModelInput> inputs) {
   Block &body = function.front();
   auto add = [&](train::RoleAttrInterface role, ArrayRef<int64_t> shape, int32_t dataType) {
     Type type = RankedTensorType::get(shape, nn::onnxElementType(&context, dataType));
@@ -99,13 +99,13 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
     function.insertArgument(index, type, train::attributesOf(role), NameLoc::get(role.getName()));
     values[role.getName().getValue()].tensor = body.getArgument(index);
   };
-  for (const Decision *parameter : parameters) {
-    StringAttr name = builder.getStringAttr(parameter->name()), module;
-    if (!parameter->moduleName.empty() && parameter->moduleName != parameter->name())
+  for (const Parameter *parameter : parameters) {
+    StringAttr name = builder.getStringAttr(parameter->name), module;
+    if (!parameter->moduleName.empty() && parameter->moduleName != parameter->name)
       module = builder.getStringAttr(parameter->moduleName);
     if (parameter->role == Role::buffer) {
-      add(train::BufferAttr::get(&context, name, module), parameter->shape(),
-          parameter->dataType());
+      add(train::BufferAttr::get(&context, name, module), parameter->shape,
+          parameter->quantized ? int32_t{onnx::TensorProto::FLOAT} : parameter->tensor->dataType);
       buffers[name] = values[name].tensor;
       continue;
     }
@@ -113,10 +113,11 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
                      : parameter->decays             ? train::Run::decayed
                                                      : train::Run::undecayed;
     add(train::ParameterAttr::get(&context, name, run, module,
-                                  static_cast<int64_t>(parameter->group)),
-        parameter->shape(), parameter->dataType());
+                                  static_cast<int64_t>(parameter->groupNumber)),
+        parameter->shape,
+        parameter->quantized ? int32_t{onnx::TensorProto::FLOAT} : parameter->tensor->dataType);
     if (parameter->quantized)
-      quantized.insert(parameter->name());
+      quantized.insert(parameter->name);
   }
   for (const ModelInput &input : inputs) {
     if (is_contained(input.shape, 0)) {
@@ -143,26 +144,27 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
     }
 }
 
-void Importer::addConstants(const Decisions &decisions) {
-  for (const auto &decision : decisions) {
-    if (decision->isPartOfQuantized)
-      partsOfQuantized.insert(decision->name());
-    if (decision->role != Role::constant)
+void Importer::addConstants(const Parameters &initializers) {
+  for (const auto &initializer : initializers) {
+    if (initializer->isPartOfQuantized)
+      partsOfQuantized.insert(initializer->name);
+    if (initializer->role != Role::constant)
       continue;
-    const TensorBytes &tensor = *decision->tensor;
+    const TensorBytes &tensor = *initializer->tensor;
     values[tensor.name].constant = tensorOfBytes(context, tensor, false);
   }
 }
 
 // A tied initializer is its parameter, or one transposition of it for all uses.
-void Importer::addTied(const Decisions &decisions) {
-  for (const auto &decision : decisions) {
-    if (decision->role != Role::tied)
+void Importer::addTied(const Parameters &initializers) {
+  for (const auto &initializer : initializers) {
+    if (initializer->role != Role::tied)
       continue;
-    Value parameter = values[decision->canonical->name()].tensor;
-    nn::Builder at(builder, NameLoc::get(builder.getStringAttr(decision->canonical->name())));
-    values[decision->name()].tensor =
-        decision->transposed ? at.named("transposed", at.transpose(parameter, {1, 0})) : parameter;
+    Value parameter = values[initializer->canonical->name].tensor;
+    nn::Builder at(builder, NameLoc::get(builder.getStringAttr(initializer->canonical->name)));
+    values[initializer->name].tensor = initializer->transposed
+                                           ? at.named("transposed", at.transpose(parameter, {1, 0}))
+                                           : parameter;
   }
 }
 
@@ -556,23 +558,23 @@ std::vector<NamedValue> Importer::namedValues() {
   return named;
 }
 
-OwningOpRef<ModuleOp> Importer::begin(ArrayRef<const Decision *> parameters,
-                                      const Decisions &decisions, ArrayRef<ModelInput> inputs) {
+OwningOpRef<ModuleOp> Importer::begin(ArrayRef<const Parameter *> parameters,
+                                      const Parameters &initializers, ArrayRef<ModelInput> inputs) {
   Location location = NameLoc::get(builder.getStringAttr("model"));
   OwningOpRef<ModuleOp> module = ModuleOp::create(location);
   builder.setInsertionPointToStart(module->getBody());
   function = builder.create<func::FuncOp>(location, "model", builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(function.addEntryBlock());
   addArguments(parameters, inputs);
-  addConstants(decisions);
-  addTied(decisions);
+  addConstants(initializers);
+  addTied(initializers);
   return module;
 }
 
-OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
-                                    const Decisions &decisions, ArrayRef<ModelInput> inputs,
+OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Parameter *> parameters,
+                                    const Parameters &initializers, ArrayRef<ModelInput> inputs,
                                     const BatchAxes &batchAxes) {
-  OwningOpRef<ModuleOp> module = begin(parameters, decisions, inputs);
+  OwningOpRef<ModuleOp> module = begin(parameters, initializers, inputs);
   const bool allImportable = report.empty(); // else it has those that are not
   for (const GraphNode *node : graph.nodes())
     if (allImportable || isImportable(*node))
@@ -594,13 +596,13 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
 }
 
 OwningOpRef<ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
-                                  ArrayRef<const Decision *> parameters, const Decisions &decisions,
-                                  ArrayRef<ModelInput> inputs, const BatchAxes &batchAxes,
-                                  const BatchNormModes &batchNormModes, MLIRContext &context,
-                                  Report &report, std::vector<NamedValue> &values,
-                                  std::vector<NamedNode> &nodes) {
+                                  ArrayRef<const Parameter *> parameters,
+                                  const Parameters &initializers, ArrayRef<ModelInput> inputs,
+                                  const BatchAxes &batchAxes, const BatchNormModes &batchNormModes,
+                                  MLIRContext &context, Report &report,
+                                  std::vector<NamedValue> &values, std::vector<NamedNode> &nodes) {
   Importer importer(file, graph, batchNormModes, context, report);
-  OwningOpRef<ModuleOp> module = importer.run(parameters, decisions, inputs, batchAxes);
+  OwningOpRef<ModuleOp> module = importer.run(parameters, initializers, inputs, batchAxes);
   if (module) {
     values = importer.namedValues();
     nodes = importer.takeNodes();

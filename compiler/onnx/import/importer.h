@@ -5,8 +5,8 @@
 
 #include "compiler/onnx/graph/conditions.h"
 #include "compiler/onnx/graph/inputs.h"
-#include "compiler/onnx/provenance/batch_norm_modes.h"
-#include "compiler/onnx/provenance/parameters.h"
+#include "compiler/onnx/parameters/batch_norm_modes.h"
+#include "compiler/onnx/parameters/ledger.h"
 #include "compiler/onnx/reader.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -27,17 +27,17 @@ struct Known {
 };
 
 /// The values of the given names, as far as they follow from constants and shapes. What they do not
-/// need may be wrong or unsupported. Without `decisions` or `inputs` less is known.
+/// need may be wrong or unsupported. Without `initializers` or `inputs` less is known.
 std::vector<Known> evaluateValues(const ModelFile &file, const Graph &graph,
-                                  const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
+                                  const Parameters &initializers, llvm::ArrayRef<ModelInput> inputs,
                                   llvm::ArrayRef<std::string> names, mlir::MLIRContext &context);
 
 /// `func.func @model` with one argument per parameter and input, in these orders; what nodes make
 /// of buffers are results after the outputs. `values` receives the graph's values by name, `nodes`
 /// its nodes. Null after errors, also earlier ones: then it only adds what else is wrong.
 mlir::OwningOpRef<mlir::ModuleOp>
-importGraph(const ModelFile &file, const Graph &graph, llvm::ArrayRef<const Decision *> parameters,
-            const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
+importGraph(const ModelFile &file, const Graph &graph, llvm::ArrayRef<const Parameter *> parameters,
+            const Parameters &initializers, llvm::ArrayRef<ModelInput> inputs,
             const BatchAxes &batchAxes, const BatchNormModes &batchNormModes,
             mlir::MLIRContext &context, Report &report, std::vector<NamedValue> &values,
             std::vector<NamedNode> &nodes);

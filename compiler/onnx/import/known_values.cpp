@@ -128,13 +128,13 @@ void Importer::takeIterations(const GraphNode &node) {
       define(node, i, *made);
 }
 
-std::vector<Known> Importer::evaluate(const Decisions &decisions, ArrayRef<ModelInput> inputs,
+std::vector<Known> Importer::evaluate(const Parameters &initializers, ArrayRef<ModelInput> inputs,
                                       ArrayRef<std::string> names) {
-  SmallVector<const Decision *> parameters;
-  for (const auto &decision : decisions)
-    if (decision->isParameter())
-      parameters.push_back(decision.get());
-  OwningOpRef<ModuleOp> module = begin(parameters, decisions, inputs);
+  SmallVector<const Parameter *> parameters;
+  for (const auto &initializer : initializers)
+    if (initializer->isParameter())
+      parameters.push_back(initializer.get());
+  OwningOpRef<ModuleOp> module = begin(parameters, initializers, inputs);
   std::set<const GraphNode *> deciding;
   std::vector<const GraphNode *> work;
   auto need = [&](const std::string &value) {
@@ -170,11 +170,11 @@ std::vector<Known> Importer::evaluate(const Decisions &decisions, ArrayRef<Model
 }
 
 std::vector<Known> evaluateValues(const ModelFile &file, const Graph &graph,
-                                  const Decisions &decisions, ArrayRef<ModelInput> inputs,
+                                  const Parameters &initializers, ArrayRef<ModelInput> inputs,
                                   ArrayRef<std::string> names, MLIRContext &context) {
   Report ignored;
   return Importer(file, graph, nn::BatchNormMode::file, context, ignored)
-      .evaluate(decisions, inputs, names);
+      .evaluate(initializers, inputs, names);
 }
 
 } // namespace trainc::reader

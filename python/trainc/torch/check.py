@@ -17,7 +17,7 @@ _FINE, _COARSE = (2e-4, 3e-2, 1e-4), (5e-2, 0.5, 2e-2)
 # this share.
 _OWN_ERRORS, _MOST_ROUNDING = 4, 0.3
 _SHOWN = 3
-_REASONS = ("  try: the step of a file has the forward operators alone (docs/unrecorded.md): no torch.no_grad() inside, no hooks, no backward of an\n"
+_REASONS = ("  try: the step of a file has the forward operators alone (docs/parameter_rules.md): no torch.no_grad() inside, no hooks, no backward of an\n"
             "       autograd.Function; load() after values of the module were changed, a new\n"
             "       TrainStep after requires_grad or train() and eval(); check=False, which trains all the same")
 

@@ -408,10 +408,9 @@ TEST_F(OnnxReader, GivesNoDigestOfWhatHoldsAGraph) {
     write(model.SerializeAsString());
     auto file = reader::ModelFile::open(path(), report);
     auto graph = reader::Graph::build(*file, {}, report);
-    reader::Decisions decisions;
-    decisions.push_back(std::make_unique<reader::Decision>());
-    decisions[0]->tensor = &file->initializer(0);
-    return reader::graphDigest(*file, *graph, decisions);
+    reader::Parameters initializers;
+    initializers.push_back(std::make_unique<Parameter>(file->initializer(0)));
+    return reader::graphDigest(*file, *graph, initializers);
   };
   onnx::ModelProto model = product();
   EXPECT_EQ(digestOf(model).size(), 18);
@@ -489,8 +488,8 @@ TEST_P(OnnxFixture, HasPyTorchsParameters) {
         role && !role.isFrozen()) // what the fixture freezes is a buffer of the module
       found.insert(role.getName().str());
   for (const Parameter &parameter : model->parameters)
-    for (const TiedInitializer &other : parameter.tied)
-      tied.insert(other.onnxName);
+    for (const TensorName &other : parameter.tied)
+      tied.insert(other.name);
   EXPECT_EQ(found, wanted);
   EXPECT_EQ(tied, wantedTied);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operators on weights that the file has as integers with scales. The reader takes such a weight as
-// a frozen parameter of floats (provenance/quantized_weights.h), so that here it is one input.
+// a frozen parameter of floats (parameters/quantized_weights.h), so that here it is one input.
 #include "dialects/nn/onnx/onnx_node.h"
 #include "dialects/nn/onnx/onnx_refusal.h"
 

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the file does not tell of its tensors. A file that does not record what the module trains
+// gives one question: the counts, the tensors that are no plain weights of layers, and the options
+// to copy. Equal weights that may be one are refused, as is what an exporter folded for certain.
+#include "compiler/onnx/graph/recurrent_layout.h"
+#include "compiler/onnx/parameters/claims.h"
+#include "compiler/onnx/parameters/quantized_weights.h"
+#include "dialects/train/optimizer.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+constexpr size_t kShown = 3;   // names of one kind
+constexpr size_t kAdvised = 8; // names in options to copy
+
+// As a pattern that matches it alone.
+static std::string escaped(StringRef name) {
+  std::string pattern;
+  for (char c : name) {
+    if (StringRef(R"(\^$.*+?()[]{}|)").contains(c))
+      pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+static std::string freezing(ArrayRef<std::string> names) {
+  if (names.size() > kAdvised)
+    return "--freeze PATTERN";
+  return join(
+      map_range(names, [](StringRef name) { return "--freeze " + quotedForShell(escaped(name)); }),
+      " ");
+}
+
+/// Whether ONNX Runtime's optimizer wrote it, which imports all of its own domains.
+static bool isOptimizedByOnnxRuntime(const ModelFile &file) {
+  return any_of(file.model().opset_import(),
+                [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; });
+}
+
+namespace {
+
+/// The one question about a file that records no roles.
+class Question {
+public:
+  Question(const Parameters &parameters, const Ledger &ledger, const ModelFile &file,
+           const Graph &graph)
+      : parameters(parameters), ledger(ledger), file(file), graph(graph),
+        ofPyTorch(isFromPyTorch(file)) {}
+
+  void ask(Report &report) {
+    for (const auto &one : parameters)
+      if (one->isAnswered)
+        continue;
+      else if (one->role == Role::trained && !isPlain(*one))
+        trained.push_back(one->name);
+      else if (one->role == Role::constant && mayBeParameter(*one))
+        constants.push_back(one->name);
+    for (const GraphNode *node : graph.nodes())
+      if (isWeightInside(*node))
+        constants.push_back(node->outputs[0]);
+    if (trained.empty() && constants.empty())
+      return;
+    const std::string trainAll =
+        "--train-only with patterns of all parameters, where the module trains more";
+    report.warning(
+        Finding::unrecordedRoles, file.path(),
+        "the file does not record what the module trains: here " + parameterCounts(parameters) +
+            ". Not plain weights of layers: " + named(),
+        (isOptimizedByOnnxRuntime(file)
+             ? "the file before ONNX Runtime's optimizer, which merges equal weights; "
+             : "") +
+            (trained.empty() ? "" : freezing(trained) + ", where it does not train them; ") +
+            (constants.empty() ? "" : trainAll + "; ") +
+            (ofPyTorch ? "trainc.export, which records it; " : "") +
+            "or --accept unrecorded-roles");
+  }
+
+private:
+  std::string named() const {
+    std::string text;
+    if (!trained.empty())
+      text = quotedList(trained, kShown) + (trained.size() == 1 ? " trains" : " train");
+    if (!constants.empty())
+      text += (text.empty() ? "" : "; ") + quotedList(constants, kShown) +
+              (constants.size() == 1 ? " is a constant" : " are constants");
+    return text;
+  }
+
+  // What PyTorch's layers learn keeps its name in TorchScript's files, but for the matrix of a
+  // linear layer, which is transposed, and the weights of recurrent layers. What only scales or is
+  // added may be a registered buffer there.
+  bool isPlain(const Parameter &one) const {
+    const bool isFromNode = ledger.fromNodes.contains(one.name);
+    if ((isFromNode && (ofPyTorch || one.tensor->count == 1)) || one.shape.empty() || isMerged(one))
+      return false;
+    if (isTorchScriptName(one.name))
+      return !one.inState.empty() || !one.pieces.empty() || isOfLinear(one);
+    const auto axes = llvm::count_if(one.shape, [](int64_t size) { return size > 1; });
+    if (!ofPyTorch)
+      return axes <= 1 || isLearntByLayer(one);
+    const StringRef attribute = attributeOf(one.name);
+    return attribute.contains("weight") || (attribute.contains("bias") && one.shape.size() == 1) ||
+           isLearntByLayer(one);
+  }
+
+  bool isOfLinear(const Parameter &one) const {
+    return any_of(graph.uses(one.name), [&](const Use &use) {
+      return isRecurrent(use) || (use.node->domain.empty() && use.node->opType() == "MatMul");
+    });
+  }
+
+  static bool isRecurrent(const Use &use) {
+    return reader::isRecurrent(use.node->domain, use.node->opType());
+  }
+
+  bool isLearntByLayer(const Parameter &one) const {
+    return any_of(graph.uses(one.name), [&](const Use &use) {
+      const StringRef opType = use.node->opType();
+      return multiplies(use, *one.tensor) ||
+             (opType != "Add" && opType != "Mul" &&
+              nn::isWeight(nn::onnxWeight(use.node->domain, opType, use.index, one.shape))) ||
+             (one.shape.size() == 1 && isAddedToProduct(use));
+    });
+  }
+
+  bool isAddedToProduct(const Use &use) const {
+    return use.node->domain.empty() && use.node->opType() == "Add" &&
+           any_of(use.node->inputs, [&](const std::string &input) {
+             const GraphNode *maker = graph.producer(input);
+             return maker && maker->domain.empty() && maker->opType() == "MatMul";
+           });
+  }
+
+  // ONNX Runtime's optimizer keeps one of equal weights; fresh ones have one number throughout.
+  bool isMerged(const Parameter &one) const {
+    std::set<const GraphNode *> readers;
+    for (const Use &use : graph.uses(one.name))
+      if (nn::isWeight(nn::onnxWeight(use.node->domain, use.node->opType(), use.index, one.shape)))
+        readers.insert(use.node);
+    return isOptimizedByOnnxRuntime(file) && readers.size() > 1 && isUniform(*one.tensor);
+  }
+
+  // A temperature that is learnt, or an epsilon that is not. PyTorch writes numbers of the code as
+  // Constant nodes; other exporters invent names for theirs.
+  bool mayBeParameter(const Parameter &one) const {
+    if (one.isAsked)
+      return true;
+    const bool isOfCode = ofPyTorch && ledger.fromNodes.contains(one.name);
+    if (!one.isOfFloats() || one.isFixed || one.isPartOfQuantized || one.tensor->count == 0 ||
+        isOfCode || isOnlyCompared(graph, one.name) ||
+        !isCalculatedWith(graph, one.name, ofPyTorch))
+      return false;
+    const bool isNumber = one.tensor->count == 1 && one.exporterMade;
+    return !isNumber || isTorchScriptName(one.name) || isBesideProduct(one);
+  }
+
+  bool isBesideProduct(const Parameter &one) const {
+    return any_of(usesBehindViews(graph, one.name), [&](const Use &use) {
+      return isAddedToProduct(use) || (use.node->opType() == "Gemm" && use.index == 2);
+    });
+  }
+
+  // Weights in nodes of functions are not initializers of the graph.
+  bool isWeightInside(const GraphNode &node) const {
+    const onnx::AttributeProto *value = node.attribute("value");
+    if (!node.isInner || !node.domain.empty() || node.opType() != "Constant" || !value ||
+        !value->has_t() || !isFloat(value->t().data_type()) || node.outputs.size() != 1)
+      return false;
+    const SmallVector<int64_t> shape(value->t().dims().begin(), value->t().dims().end());
+    return std::optional<int64_t>(nn::elementCount(shape)).value_or(0) > 1 &&
+           nn::isWeight(learntAs(node.outputs[0], shape, [&](StringRef name) {
+                          return readersIn(graph, name);
+                        }).as);
+  }
+
+  const Parameters &parameters;
+  const Ledger &ledger;
+  const ModelFile &file;
+  const Graph &graph;
+  const bool ofPyTorch;
+  std::vector<std::string> trained, constants;
+};
+
+} // namespace
+
+// Pairs of which one is trained, unless --train-only says that they are two; in groups.
+static std::vector<std::string> groupsOf(const Parameters &parameters,
+                                         ArrayRef<EqualWeights> undecided, const Recipe &recipe) {
+  llvm::StringSet<> trained;
+  for (const auto &one : parameters)
+    if ((one->canonical ? one->canonical->role : one->role) == Role::trained)
+      trained.insert(one->name);
+  std::vector<std::vector<std::string>> groups;
+  llvm::StringMap<size_t> groupOf;
+  for (const EqualWeights &pair : undecided) {
+    const int count = int(trained.contains(pair.first)) + int(trained.contains(pair.second));
+    if (count == 0 || (count == 2 && !recipe.trainOnly.empty()))
+      continue;
+    auto known = groupOf.find(groupOf.count(pair.first) ? pair.first : pair.second);
+    const size_t group = known == groupOf.end() ? groups.size() : known->second;
+    groups.resize(std::max(groups.size(), group + 1));
+    for (const std::string &name : {pair.first, pair.second})
+      if (groupOf.try_emplace(name, group).second)
+        groups[group].push_back(name);
+  }
+  std::vector<std::string> texts;
+  for (const auto &group : groups)
+    texts.push_back(quotedList(group));
+  return texts;
+}
+
+static void refuseEqual(ArrayRef<std::string> groups, const Ledger &ledger, const ModelFile &file,
+                        Report &report) {
+  if (groups.empty())
+    return;
+  const std::string module =
+      ledger.tellsNoModules ? ", and the module itself, not what torch.jit.script made of it" : "";
+  (void)report.refuse(
+      Finding::equalWeights, file.path(),
+      "weights are equal, and the file does not tell whether the module has one or several: " +
+          join(groups, "; "),
+      (isFromPyTorch(file)
+           ? "trainc.export; or torch.onnx.export(..., dynamo=False, do_constant_folding=False)" +
+                 module
+           : std::string("one initializer where it is one, and names of their own where not")) +
+          "; or, where the module has several, --train-only with patterns of all parameters");
+}
+
+// Exporters of models in inference mode fold batch norm, and weight norm, into filters. PyTorch's
+// TorchScript exporter then invents a name (in files whose every name is a number, numbers are the
+// modules' own), tf2onnx says so in it.
+static void refuseFolded(const Parameters &parameters, const ModelFile &file, const Graph &graph,
+                         Report &report) {
+  const bool namesModules = any_of(parameters, [](const auto &one) {
+    return one->isParameter() && !one->exporterMade && StringRef(one->name).contains('.');
+  });
+  std::vector<std::string> names;
+  for (const auto &one : parameters) {
+    const bool isFilter = any_of(graph.uses(one->name), [&](const Use &use) {
+      return nn::onnxWeight(use.node->domain, use.node->opType(), use.index, one->shape) ==
+             nn::OnnxWeight::filter;
+    });
+    const bool isInvented = isTorchScriptName(one->name) ||
+                            (one->exporterMade && namesModules && !isPaddleName(one->name));
+    if (one->role == Role::trained && isFilter &&
+        (isInvented || StringRef(one->name).contains("_fused_bn")))
+      names.push_back(one->name);
+  }
+  if (names.empty())
+    return;
+  (void)report.refuse(
+      Finding::computedByExporter, file.path(),
+      "the exporter computed initializers from parameters: " + quotedList(names, kShown) +
+          " (a filter with the batch norm or weight norm after it, or a parameter that is not a "
+          "filter in the module): training this file would update a different model from the one "
+          "you exported",
+      "trainc.export; or torch.onnx.export(..., dynamo=False, "
+      "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False), or PRESERVE where "
+      "parts of the module are in eval(); or the file before the norm was folded; or " +
+          freezing(names) + ", which keeps them as they are");
+}
+
+// The loss of such a model is not a number in the first step.
+static void warnOfNonFinite(const Parameters &parameters, const ModelFile &file, Report &report) {
+  std::vector<std::string> names;
+  for (const auto &one : parameters)
+    if ((one->role == Role::trained || one->role == Role::buffer) && !isSound(*one->tensor))
+      names.push_back(one->name);
+  if (!names.empty())
+    report.warning(Finding::nonFiniteParameters, file.path(),
+                   (names.size() == 1 ? "parameter " : "parameters ") + quotedList(names, kShown) +
+                       (names.size() == 1 ? " holds" : " hold") + " NaN or +infinity",
+                   "a file written before the model diverged");
+}
+
+// An update that takes norms, rows or columns of each parameter has no meaning for several. Muon's
+// does so of matrices that are not in AdamW's group.
+static void refuseStacked(const Parameters &parameters, const ModelFile &file, const Recipe &recipe,
+                          Report &report) {
+  const StringRef optimizer = train::ownNameOf(recipe.optimizer);
+  for (const auto &one : parameters) {
+    const bool isWhole = optimizer == "muon" ? one->shape.size() == 2 && one->group != "adamw"
+                                             : optimizer == "lamb" || optimizer == "adafactor";
+    if (one->role == Role::trained && !one->stackedOf.empty() && isWhole)
+      (void)report.refuse(
+          Finding::stackedParameters, file.path(),
+          "initializer '" + one->name + "' holds several parameters of the module, " +
+              quotedList(one->stackedOf) + ", each of which " + optimizer + " updates as a whole",
+          "trainc.export; or torch.onnx.export(..., optimize=False)");
+  }
+}
+
+// Such as the rows of positions that the example had. They train as in the module, which cannot
+// read them back: the rows that the exporter left out are in no file.
+static void warnOfParts(const Parameters &parameters, const ModelFile &file, Report &report) {
+  std::vector<std::string> parts;
+  for (const auto &one : parameters)
+    if (one->role == Role::trained && one->isPart && one->inState.empty())
+      parts.push_back("'" + one->name + "' of '" + one->moduleName + "'");
+  if (parts.empty())
+    return;
+  const size_t more = parts.size() - std::min(parts.size(), kShown);
+  parts.resize(parts.size() - more);
+  report.warning(
+      Finding::partOfParameter, file.path(),
+      "the exporter chose elements of parameters: " + join(parts, ", ") +
+          (more ? " and " + std::to_string(more) + " more" : "") +
+          ": they train, but the module has no such tensors: state dicts have them "
+          "under these names, --initialise does not find them, and the module's own stay "
+          "as they are",
+      "trainc.export; or torch.onnx.export(..., optimize=False); or --accept "
+      "part-of-parameter, where the trained ONNX file is all that is needed");
+}
+
+static void warnOfIntegers(const Parameters &parameters, const ModelFile &file, Report &report) {
+  std::vector<std::string> names;
+  for (const auto &one : parameters)
+    if (one->quantized)
+      names.push_back(one->name);
+  if (!names.empty())
+    report.warning(Finding::unrecordedRoles, file.path(),
+                   quotedList(names, kShown) + (names.size() == 1 ? " has" : " have") +
+                       " integers in the file, which are not trained",
+                   "--lora PATTERN, which trains adapters beside them; or --accept "
+                   "unrecorded-roles, where the other parameters are meant");
+}
+
+void reportDoubts(const Parameters &parameters, ArrayRef<EqualWeights> undecided,
+                  const Ledger &ledger, const ModelFile &file, const Graph &graph,
+                  const Recipe &recipe, Report &report) {
+  if (recipe.trains)
+    refuseEqual(groupsOf(parameters, undecided, recipe), ledger, file, report);
+  warnOfNonFinite(parameters, file, report);
+  refuseStacked(parameters, file, recipe, report);
+  if (!recipe.trains)
+    return;
+  warnOfParts(parameters, file, report);
+  if (!recipe.trainOnly.empty())
+    return;
+  if (recipe.adapters.empty())
+    warnOfIntegers(parameters, file, report);
+  if (ledger.program.isRecorded())
+    return;
+  const size_t before = report.size();
+  refuseFolded(parameters, file, graph, report);
+  if (report.size() == before)
+    Question(parameters, ledger, file, graph).ask(report);
+}
+
+} // namespace trainc::reader

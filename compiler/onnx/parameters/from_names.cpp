@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Problem: PyTorch's TorchScript exporter, in inference mode, keeps one of all initializers with
+// equal values and writes `Identity` nodes for the others: weights that merely start equal would
+// train as one. Exporters also write one weight twice, with its values or transposed: one parameter
+// would become several.
+//
+// Method: in files of other makers, and of PyTorch's other exporter, an `Identity` is one weight. A
+// parameter that the module has twice reaches PyTorch's exporter once, so a copy under a module's
+// name is another one, but for scripted modules, whose nodes bear no module's path. A copy under an
+// invented name (the weight was transposed) is the same weight if the same module uses both, as a
+// layer that is called twice does, and mostly not told where two modules do.
+#include "compiler/onnx/graph/recurrent_layout.h"
+#include "compiler/onnx/parameters/module_calls.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+using nn::OnnxWeight;
+using onnx::NodeProto;
+
+// ---- calls of modules
+
+void ModuleCalls::addUse(StringRef path, StringRef value) {
+  if (value.contains('.') && !isExporterName(value))
+    modules[path.str()].insert(value.rsplit('.').first.str());
+}
+
+// The path without the number of a further call.
+static StringRef firstCall(StringRef path) {
+  StringRef base = path.rtrim("0123456789");
+  return base.size() < path.size() && base.ends_with("_") ? base.drop_back() : path;
+}
+
+// Nullopt where they may be of a module that is called twice, or of another one whose own name ends
+// in a number.
+std::optional<bool> ModuleCalls::areOne(StringRef a, StringRef b) const {
+  if (a == b)
+    return true;
+  if (firstCall(a) != b && firstCall(b) != a && firstCall(a) != firstCall(b))
+    return false;
+  auto one = modules.find(a), other = modules.find(b);
+  if (one == modules.end() || other == modules.end())
+    return std::nullopt;
+  return any_of(one->second, [&](const std::string &name) { return other->second.count(name); });
+}
+
+std::optional<bool> ModuleCalls::areOneWeight(ArrayRef<WeightUse> a, ArrayRef<WeightUse> b,
+                                              const TensorBytes &values) const {
+  bool areTwo = !a.empty() && !b.empty();
+  for (const WeightUse &one : a)
+    for (const WeightUse &other : b) {
+      const bool areTold = one.path && other.path && *one.path != *other.path;
+      std::optional<bool> same = areTold ? areOne(*one.path, *other.path) : std::nullopt;
+      if (same.value_or(false))
+        return isUniform(values) ? std::nullopt : std::optional(true);
+      areTwo =
+          areTwo && same.has_value() && (isUniform(values) || one.isRecurrent || other.isRecurrent);
+    }
+  return areTwo ? std::optional(false) : std::nullopt;
+}
+
+// ---- copies by Identity nodes
+
+namespace {
+
+class CopySeparator {
+public:
+  CopySeparator(ModelFile &file, Ledger &ledger) : file(file), ledger(ledger) {
+    for (int i = 0; i < file.graph().initializer_size(); ++i)
+      initializers[file.graph().initializer(i).name()] = i;
+    bool hasPaths = false, hasModules = false;
+    for (const NodeProto &node : file.graph().node()) {
+      if (isOnnx(node, "Identity") && node.input_size() == 1 && node.output_size() == 1)
+        sources[node.output(0)] = node.input(0);
+      const std::optional<std::string> path = modulePath(node.name());
+      hasPaths |= path.has_value();
+      hasModules |= path && !path->empty();
+      for (const std::string &input : node.input()) {
+        users[input].push_back(&node);
+        if (path && isInitializer(input))
+          calls.addUse(*path, input);
+      }
+    }
+    ledger.tellsNoModules = hasPaths && !hasModules;
+  }
+
+  Changes run() {
+    for (NodeProto &node : *file.editableGraph().mutable_node())
+      if (isCopy(node))
+        separate(node);
+    return std::move(changes);
+  }
+
+  std::vector<std::string> computed; // pairs of which one is a function of some parameter
+
+private:
+  bool isCopy(const NodeProto &node) const {
+    if (!isOnnx(node, "Identity") || node.input_size() != 1 || node.output_size() != 1)
+      return false;
+    auto found = initializers.find(node.input(0));
+    return found != initializers.end() && isFloat(file.initializer(found->second).dataType) &&
+           none_of(file.graph().output(),
+                   [&](const auto &one) { return one.name() == node.output(0); });
+  }
+
+  // Also a copy of one.
+  bool isInitializer(StringRef name) const {
+    auto copy = sources.find(name);
+    return initializers.count(copy == sources.end() ? name : StringRef(copy->second)) != 0;
+  }
+
+  // Of what uses a value, beside copies of it.
+  std::vector<WeightUse> usesOf(const std::string &value) const {
+    std::vector<WeightUse> uses;
+    if (auto found = users.find(value); found != users.end())
+      for (const NodeProto *node : found->second)
+        if (!isOnnx(*node, "Identity"))
+          uses.push_back({modulePath(node->name()), isRecurrent(node->domain(), node->op_type())});
+    return uses;
+  }
+
+  bool isUsedAsWeight(const std::string &value, ArrayRef<int64_t> shape) const {
+    auto found = users.find(value);
+    return found != users.end() && any_of(found->second, [&](const NodeProto *node) {
+             for (int i = 0; i < node->input_size(); ++i)
+               if (node->input(i) == value &&
+                   nn::isWeight(nn::onnxWeight(node->domain(), node->op_type(), i, shape)))
+                 return true;
+             return false;
+           });
+  }
+
+  void separate(NodeProto &node) {
+    const std::string source = node.input(0), copy = node.output(0);
+    const TensorBytes &values = file.initializer(initializers.find(source)->second);
+    if (isExporterName(copy) ? !isApart(node, source, copy, values) : false)
+      return;
+    if (!isExporterName(copy) && ledger.tellsNoModules && !isUniform(values))
+      ledger.undecided.push_back({source, copy});
+    Change &change = changes.emplace_back();
+    change.tensor = sharedCopy(values, copy);
+    change.origin = "the exporter merged it with " + source + ", which was equal: apart again";
+    change.removed = &node;
+  }
+
+  // Of a copy under an invented name. Where it is a copy of a parameter under its own name that is
+  // not a weight, or which the same module uses, it is what was computed from some parameter (-v,
+  // of zeros).
+  bool isApart(NodeProto &node, const std::string &source, const std::string &copy,
+               const TensorBytes &values) {
+    const std::vector<WeightUse> own = usesOf(copy);
+    const bool isWeight = own.empty() || isUsedAsWeight(copy, values.shape); // none: in bodies
+    std::vector<std::string> others{source}, mayBeOne;
+    llvm::append_range(others, apart[source]);
+    for (const std::string &other : others) {
+      std::optional<bool> areOne = calls.areOneWeight(own, usesOf(other), values);
+      const bool isOfParameter = other == source && !isExporterName(source);
+      if (isOfParameter && (!isWeight || areOne.value_or(false))) {
+        computed.push_back("'" + source + "' for '" + copy + "'");
+        return false;
+      }
+      if (!areOne)
+        mayBeOne.push_back(other);
+      else if (*areOne) { // one weight, used twice
+        changes.emplace_back().user = &node;
+        changes.back().reads = other;
+        return false;
+      }
+    }
+    if (!mayBeOne.empty() && !isWeight && !isUsedAsWeight(source, values.shape))
+      return false;
+    for (const std::string &other : mayBeOne)
+      ledger.undecided.push_back({other, copy});
+    apart[source].push_back(copy);
+    return true;
+  }
+
+  ModelFile &file;
+  Ledger &ledger;
+  ModuleCalls calls;
+  Changes changes;
+  std::map<std::string, int, std::less<>> initializers;
+  std::map<std::string, std::string, std::less<>> sources; // of copies, by their names
+  std::map<std::string, std::vector<const NodeProto *>> users;
+  std::map<std::string, std::vector<std::string>> apart; // copies under invented names, by source
+};
+
+} // namespace
+
+Changes copiesOfWeights(ModelFile &file, Ledger &ledger, Report &report) {
+  if (!isFromPyTorch(file) || ledger.program.isRecorded())
+    return {};
+  CopySeparator separator(file, ledger);
+  Changes changes = separator.run();
+  if (!separator.computed.empty())
+    (void)report.refuse(
+        Finding::computedByExporter, file.path(),
+        "the exporter wrote parameters in the place of equal values that it had "
+        "computed, and the file does not tell from what: " +
+            join(separator.computed, ", "),
+        "trainc.export; or torch.onnx.export(..., dynamo=False, do_constant_folding=False)");
+  return changes;
+}
+
+// ---- equal initializers
+
+static void tie(Parameter &other, const Parameter &canonical, bool transposed) {
+  other.role = Role::tied;
+  other.canonical = &canonical;
+  other.transposed = transposed;
+  other.reason = (transposed ? "transpose of " : "copy of ") + canonical.name +
+                 ", written twice by the exporter: tied again";
+}
+
+static bool tieIfSame(Parameter &other, const Parameter &canonical) {
+  for (bool transposed : {false, true})
+    if (sameValues(*other.tensor, *canonical.tensor, transposed)) {
+      tie(other, canonical, transposed);
+      return true;
+    }
+  return false;
+}
+
+namespace {
+struct TieCandidate {
+  Parameter *parameter;
+  bool isTable, isMatrix;
+};
+} // namespace
+
+// Canonical first: what has a name, then what is an embedding table, then the first used. One
+// number throughout says something only where one module uses it in several places.
+static std::vector<TieCandidate> tieCandidates(const Parameters &parameters, const Graph &graph) {
+  std::vector<TieCandidate> candidates;
+  for (const auto &parameter : parameters) {
+    if (!parameter->isParameter() || parameter->role == Role::buffer || parameter->quantized)
+      continue;
+    TieCandidate one{parameter.get(), false, false};
+    bool allTold = true;
+    for (const Use &use : graph.uses(parameter->name)) {
+      const OnnxWeight weight =
+          nn::onnxWeight(use.node->domain, use.node->opType(), use.index, parameter->shape);
+      one.isTable |= weight == OnnxWeight::table;
+      one.isMatrix |= weight == OnnxWeight::matrix || use.node->opType() == "Transpose";
+      allTold &= use.node->path.has_value();
+    }
+    if (!isUniform(*parameter->tensor) || (one.isMatrix && allTold))
+      candidates.push_back(one);
+  }
+  auto key = [](const TieCandidate &one) {
+    return std::tuple(one.parameter->exporterMade, !one.isTable, one.parameter->firstUse);
+  };
+  llvm::stable_sort(candidates,
+                    [&](const TieCandidate &a, const TieCandidate &b) { return key(a) < key(b); });
+  return candidates;
+}
+
+// The same for tensors that are equal, and for one and its transpose: sizes, and the first elements
+// of the diagonal.
+static std::string tieKey(const TensorBytes &tensor) {
+  constexpr int64_t kCompared = 16; // elements
+  SmallVector<int64_t> shape = tensor.shape;
+  const bool isMatrix = shape.size() == 2;
+  const int64_t step = isMatrix ? shape[1] + 1 : 1;
+  const int64_t elements =
+      std::min(kCompared, isMatrix ? std::min(shape[0], shape[1]) : tensor.count);
+  llvm::sort(shape);
+  std::string key = shapeText(shape);
+  const int64_t width = elementBytes(tensor.dataType);
+  for (int64_t i = 0; i < elements; ++i)
+    key.append(tensor.bytes.data() + i * step * width, width);
+  return key;
+}
+
+static std::vector<WeightUse> usesOf(const Graph &graph, const Parameter &parameter,
+                                     const ModelFile &file) {
+  std::vector<WeightUse> uses;
+  for (const Use &use : graph.uses(parameter.name))
+    uses.push_back(
+        {use.node->path, isFromPyTorch(file) && isRecurrent(use.node->domain, use.node->opType())});
+  return uses;
+}
+
+// Without a record only equal values tell. Two weights that both have names are apart, unless one
+// is an embedding table and the other multiplies in a file of another maker than PyTorch, which
+// writes a parameter once: separate weights may start equal on purpose. One without a name is that
+// of the module which uses it.
+std::vector<EqualWeights> tieByValue(const Parameters &parameters, const Graph &graph,
+                                     const Ledger &ledger, const ModelFile &file) {
+  std::vector<EqualWeights> undecided;
+  ModuleCalls calls;
+  for (const auto &parameter : parameters)
+    for (const Use &use : graph.uses(parameter->name))
+      if (use.node->path)
+        calls.addUse(*use.node->path, parameter->name);
+  llvm::StringMap<std::vector<TieCandidate>> earlier; // by tieKey
+  for (const TieCandidate &candidate : tieCandidates(parameters, graph)) {
+    Parameter &other = *candidate.parameter;
+    std::vector<TieCandidate> &alike = earlier[tieKey(*other.tensor)];
+    const bool isKnown = ledger.origin.count(other.name); // not to be the one it was merged with
+    const bool areTwo = !other.exporterMade && isFromPyTorch(file) && !ledger.tellsNoModules;
+    std::vector<std::string> mayBeOne;
+    for (size_t i = 0; i < alike.size() && other.isParameter(); ++i) {
+      const Parameter &canonical = *alike[i].parameter;
+      const bool isCopy = sameValues(*other.tensor, *canonical.tensor, /*transposed=*/false);
+      if (!isCopy && !sameValues(*other.tensor, *canonical.tensor, /*transposed=*/true))
+        continue;
+      const bool embeddingAndHead = other.shape.size() == 2 && alike[i].isTable &&
+                                    candidate.isMatrix && !isUniform(*other.tensor) && !isKnown;
+      std::optional<bool> areOne = false;
+      if (embeddingAndHead && !areTwo)
+        areOne = true;
+      else if (other.exporterMade)
+        areOne = calls.areOneWeight(usesOf(graph, canonical, file), usesOf(graph, other, file),
+                                    *canonical.tensor);
+      if (areOne.value_or(false))
+        tie(other, canonical, !isCopy);
+      else if (!areOne && !isKnown)
+        mayBeOne.push_back(canonical.name);
+    }
+    if (!other.isParameter())
+      continue;
+    for (const std::string &name : mayBeOne)
+      undecided.push_back({name, other.name});
+    alike.push_back(candidate);
+  }
+  return undecided;
+}
+
+// With a record, all that was made from one parameter must be that parameter: equal parts of it may
+// be from different places.
+void tieByRecord(const Parameters &parameters, StringMap<std::vector<Parameter *>> &madeFrom,
+                 const ModelFile &file, Report &report) {
+  for (const auto &parameter : parameters)
+    if (parameter->isParameter() && !parameter->exporterMade)
+      if (auto made = madeFrom.find(parameter->name); made != madeFrom.end())
+        made->second.insert(made->second.begin(), parameter.get());
+  for (auto &[origin, group] : madeFrom) {
+    const Parameter &first = *group[0];
+    for (Parameter *other : ArrayRef(group).drop_front()) {
+      const bool mayBeParts = first.exporterMade && (first.isPart || other->isPart);
+      if (!mayBeParts && tieIfSame(*other, first))
+        continue;
+      (void)report.refuse(Finding::computedByExporter, file.path(),
+                          "the exporter made both '" + first.name + "' and '" + other->name +
+                              "' from parameter '" + origin + "', " +
+                              (mayBeParts ? "as parts of it" : "with different values") +
+                              ": training would part them",
+                          "trainc.export; or torch.onnx.export(..., optimize=False)");
+    }
+  }
+}
+
+} // namespace trainc::reader

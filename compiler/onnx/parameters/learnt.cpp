@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What operators learn in a tensor, wherever it stands: as an initializer or the value of a
+// Constant node, in a branch, and through nodes that only pass it on.
+#include "compiler/onnx/parameters/claims.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+using nn::OnnxWeight;
+
+std::vector<Reader> readersIn(const Graph &graph, StringRef value) {
+  std::vector<Reader> readers;
+  for (const Use &use : graph.uses(value))
+    readers.push_back({use.node->domain, use.node->opType(), use.index,
+                       use.node->outputs.empty() ? "" : StringRef(use.node->outputs[0]),
+                       use.node->proto});
+  return readers;
+}
+
+/// The shape behind a node that passes a tensor on; none: it does not.
+static std::optional<SmallVector<int64_t>> passedOn(const Reader &reader, ArrayRef<int64_t> shape) {
+  if (!reader.domain.empty() || reader.input != 0 || reader.output.empty())
+    return std::nullopt;
+  if (reader.opType == "Identity" || reader.opType == "Cast")
+    return SmallVector<int64_t>(shape);
+  if (reader.opType == "Transpose" && shape.size() == 2)
+    return SmallVector<int64_t>{shape[1], shape[0]};
+  // Of a vector all other axes have one element.
+  const bool changesAxes = llvm::StringSwitch<bool>(reader.opType)
+                               .Cases("Unsqueeze", "Squeeze", "Reshape", "Transpose", true)
+                               .Default(false);
+  return changesAxes && count_if(shape, [](int64_t size) { return size > 1; }) == 1
+             ? std::optional(SmallVector<int64_t>(shape))
+             : std::nullopt;
+}
+
+Learnt learntAs(StringRef value, ArrayRef<int64_t> shape, Readers readers) {
+  for (const Reader &reader : readers(value)) {
+    const OnnxWeight weight = nn::onnxWeight(reader.domain, reader.opType, reader.input, shape);
+    if (nn::isWeight(weight))
+      return {weight, reader.opType.str()};
+    if (auto next = passedOn(reader, shape))
+      if (Learnt behind = learntAs(reader.output, *next, readers); nn::isWeight(behind.as))
+        return behind;
+  }
+  return {};
+}
+
+bool multiplies(const Use &use, const TensorBytes &tensor) {
+  const StringRef opType = use.node->domain.empty() ? use.node->opType() : "";
+  const OnnxWeight weight =
+      nn::onnxWeight(use.node->domain, use.node->opType(), use.index, tensor.shape);
+  return opType == "MatMul" || opType == "Einsum" || weight == OnnxWeight::matrix ||
+         weight == OnnxWeight::filter || weight == OnnxWeight::table;
+}
+
+std::vector<Use> usesBehindViews(const Graph &graph, StringRef name) {
+  auto isView = [](const Use &use) {
+    return use.index == 0 && use.node->domain.empty() &&
+           llvm::StringSwitch<bool>(use.node->opType())
+               .Cases("Split", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Slice", true)
+               .Cases("Gather", "Expand", "Identity", "Transpose", "Cast", true)
+               .Default(false);
+  };
+  std::vector<Use> result;
+  std::vector<std::string> left{name.str()};
+  llvm::StringSet<> seen;
+  while (!left.empty()) {
+    const std::string value = std::move(left.back());
+    left.pop_back();
+    if (value.empty() || !seen.insert(value).second)
+      continue;
+    for (const Use &use : graph.uses(value)) {
+      if (isView(use))
+        left.insert(left.end(), use.node->outputs.begin(), use.node->outputs.end());
+      else
+        result.push_back(use);
+    }
+  }
+  return result;
+}
+
+bool isOnlyCompared(const Graph &graph, StringRef name) {
+  const std::vector<Use> uses = usesBehindViews(graph, name);
+  return !uses.empty() && all_of(uses, [](const Use &use) {
+    return use.node->domain.empty() &&
+           llvm::StringSwitch<bool>(use.node->opType())
+               .Cases("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", true)
+               .Cases("Not", "And", "Or", "Xor", "Shape", "Size", "IsNaN", "IsInf", true)
+               .Case("Where", use.index == 0)
+               .Default(false);
+  });
+}
+
+// PyTorch's exporters write filling as ConstantOfShape: what they folded may be a token that is put
+// beside others, or in their place.
+bool isCalculatedWith(const Graph &graph, StringRef name, bool isFromPyTorch) {
+  return any_of(usesBehindViews(graph, name), [&](const Use &use) {
+    return use.node->domain.empty() &&
+           llvm::StringSwitch<bool>(use.node->opType())
+               .Cases("Concat", "Where", "Max", "Min", "CumSum", isFromPyTorch)
+               .Cases("Add", "Sub", "Mul", "Div", "Pow", true)
+               .Cases("MatMul", "Gemm", "Einsum", true)
+               .Default(false);
+  });
+}
+
+BiasOfOne biasOfOne(StringRef value, Readers readers, Products products) {
+  std::set<std::string> weights;
+  bool isElsewhere = false;
+  for (const Reader &reader : readers(value)) {
+    std::optional<Product> product;
+    const bool isSum = reader.domain.empty() && reader.opType == "Add" && reader.proto;
+    if (isSum && reader.proto->input_size() == 2)
+      product = products(reader.proto->input(1 - static_cast<int>(reader.input)));
+    if (product && product->outputs == 1)
+      weights.insert(product->weight);
+    else
+      isElsewhere = true;
+  }
+  return weights.empty()                       ? BiasOfOne::no
+         : weights.size() == 1 && !isElsewhere ? BiasOfOne::yes
+                                               : BiasOfOne::perhaps;
+}
+
+} // namespace trainc::reader

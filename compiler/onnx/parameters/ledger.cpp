@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way of a file's tensors: what it records; weights in nodes; claims of calls and names; and
+// the changes that these ask for. Each of the latter sees what those before it changed.
+#include "compiler/onnx/graph/conditions.h"
+#include "compiler/onnx/graph/inputs.h"
+#include "compiler/onnx/parameters/claims.h"
+#include "compiler/onnx/parameters/quantized_weights.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+bool isFromPyTorch(const ModelFile &file) { return file.model().producer_name() == "pytorch"; }
+
+static bool isQuantized(const ModelFile &file) {
+  return any_of(file.graph().node(), [](const onnx::NodeProto &node) {
+    return quantizedInput(node.domain(), node.op_type()).has_value();
+  });
+}
+
+// For files that record the exported program.
+static bool giveBackParameters(ModelFile &file, Ledger &ledger, Report &report) {
+  Claims claims = claimsOfCalls(file, ledger.program);
+  rewrite(file, ledger, resolve(file, ledger, claims.uses));
+  ledger.absent = std::move(claims.absent);
+  for (const auto &[parameter, note] : claims.notes)
+    ledger.notes[parameter] = note;
+  if (isQuantized(file)) // a tool has made integers of them, under other names
+    claims.lost.unclear.clear();
+  return refuseLosses(file, std::move(claims.lost), report);
+}
+
+bool openLedger(ModelFile &file, const Recipe &recipe, Ledger &ledger, Report &report) {
+  ledger.program = ExportedProgram(file);
+  ledger.lacksRequiresGrad = isFromPyTorch(file) && !ledger.program.isOfTrainc();
+  if (recipe.trains)
+    liftWeightsOfBodies(file.editableGraph());
+  liftBranchInitializers(file, ledger);
+  if (!recipe.trains) // a model that is only evaluated is taken as it is
+    return true;
+  const size_t before = report.size();
+  rewrite(file, ledger, weightsInNodes(file, ledger, report));
+  rewrite(file, ledger, attentionDropout(file, ledger, report));
+  refuseLostCalls(file, ledger.program, recipe, report);
+  refuseChangedBuffers(file, ledger.program, recipe, report);
+  if (report.size() == before)
+    giveBackParameters(file, ledger, report);
+  if (report.size() == before)
+    rewrite(file, ledger, copiesOfWeights(file, ledger, report));
+  if (report.size() == before)
+    rewrite(file, ledger, unfoldedParameters(file, ledger));
+  return report.size() == before;
+}
+
+} // namespace trainc::reader

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Questions about the values of mapped tensors. All stop at the first element that answers them,
+// so that large weights are not paged in without need.
+#include "compiler/onnx/parameters/claims.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include <cmath>
+#include <cstring>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+static uint64_t bitsAt(const TensorBytes &tensor, int64_t index, int64_t width) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, tensor.bytes.data() + index * width, width);
+  return bits;
+}
+
+bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed) {
+  if (a.dataType != b.dataType || a.count != b.count)
+    return false;
+  if (!transposed)
+    return a.shape == b.shape && std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
+  if (a.shape.size() != 2 || b.shape.size() != 2 || a.shape[0] != b.shape[1] ||
+      a.shape[1] != b.shape[0])
+    return false;
+  constexpr int64_t kBlock = 64; // elements; a block of both fits in the cache
+  int64_t width = elementBytes(a.dataType), rows = a.shape[0], columns = a.shape[1];
+  for (int64_t top = 0; top < rows; top += kBlock)
+    for (int64_t left = 0; left < columns; left += kBlock)
+      for (int64_t i = top; i < std::min(rows, top + kBlock); ++i)
+        for (int64_t j = left; j < std::min(columns, left + kBlock); ++j)
+          if (bitsAt(a, i * columns + j, width) != bitsAt(b, j * rows + i, width))
+            return false;
+  return true;
+}
+
+bool isUniform(const TensorBytes &tensor) {
+  size_t width = static_cast<size_t>(elementBytes(tensor.dataType));
+  return tensor.bytes.size() <= width ||
+         std::memcmp(tensor.bytes.data(), tensor.bytes.data() + width,
+                     tensor.bytes.size() - width) == 0;
+}
+
+static double realAt(const TensorBytes &tensor, int64_t index) {
+  if (tensor.dataType == onnx::TensorProto::DOUBLE) {
+    double value;
+    std::memcpy(&value, tensor.bytes.data() + index * 8, 8);
+    return value;
+  }
+  float value;
+  std::memcpy(&value, tensor.bytes.data() + index * 4, 4);
+  return value;
+}
+
+// By blocks: a loop without an exit is computed with vectors.
+template <typename Bits> static bool hasUnsound(const TensorBytes &tensor, Bits infinity) {
+  constexpr Bits kSign = ~(~Bits(0) >> 1);
+  constexpr int64_t kBlock = 4096; // elements
+  for (int64_t start = 0; start < tensor.count; start += kBlock) {
+    bool found = false;
+    for (int64_t i = start; i < std::min(tensor.count, start + kBlock); ++i) {
+      Bits bits;
+      std::memcpy(&bits, tensor.bytes.data() + i * sizeof bits, sizeof bits);
+      found |= ((bits & infinity) == infinity) & (bits != (kSign | infinity));
+    }
+    if (found)
+      return true;
+  }
+  return false;
+}
+
+bool isSound(const TensorBytes &tensor) {
+  return isDouble(tensor.dataType) ? !hasUnsound<uint64_t>(tensor, 0x7ff0000000000000)
+                                   : !hasUnsound<uint32_t>(tensor, 0x7f800000);
+}
+
+bool rowsDiffer(const TensorBytes &tensor) {
+  if (tensor.shape.empty() || tensor.shape.back() == 0)
+    return false;
+  size_t bytes = static_cast<size_t>(tensor.shape.back() * elementBytes(tensor.dataType));
+  llvm::StringSet<> rows;
+  for (size_t at = 0; at < tensor.bytes.size(); at += bytes)
+    if (!rows.insert(StringRef(tensor.bytes.data() + at, bytes)).second)
+      return false;
+  return true;
+}
+
+bool columnsDiffer(const TensorBytes &tensor) {
+  if (tensor.shape.empty() || tensor.shape.back() == 0)
+    return false;
+  size_t width = static_cast<size_t>(elementBytes(tensor.dataType)),
+         row = static_cast<size_t>(tensor.shape.back()) * width;
+  llvm::StringSet<> columns;
+  for (size_t first = 0; first < row; first += width) {
+    std::string column;
+    for (size_t at = first; at < tensor.bytes.size(); at += row)
+      column.append(tensor.bytes.data() + at, width);
+    if (!columns.insert(column).second)
+      return false;
+  }
+  return true;
+}
+
+bool hasAllDigits(const TensorBytes &tensor) {
+  // Of the significand: f16 lacks 13 bits of f32's, f32 29 of f64's.
+  constexpr uint64_t kBelowHalf = (1 << 13) - 1, kBelowSingle = (1 << 29) - 1;
+  uint64_t below = isDouble(tensor.dataType) ? kBelowSingle : kBelowHalf;
+  for (int64_t i = 0; i < tensor.count; ++i)
+    if (double value = realAt(tensor, i);
+        value != std::trunc(value) && (bitsAt(tensor, i, elementBytes(tensor.dataType)) & below))
+      return true;
+  return false;
+}
+
+} // namespace trainc::reader
