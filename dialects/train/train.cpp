@@ -125,22 +125,22 @@ bool isStoredAsIntegers(Attribute role, Type type) {
 }
 
 LogicalResult checkType(Operation *op, Attribute role, Type type) {
-  if (isa<ParameterAttr, ParameterCopyAttr, BufferAttr, RunParametersAttr, RunCopiesAttr,
-          RunGradientsAttr>(role) &&
-      !isFloatTensor(type) && !isStoredAsIntegers(role, type))
-    return op->emitOpError("expects a tensor of floats for ") << role << ", found " << type;
-  if (auto tensor = dyn_cast<RankedTensorType>(type);
-      isa<IndexCheckAttr>(role) &&
-      (!isFloatTensor(type) || tensor.getShape() != ArrayRef<int64_t>(2)))
-    return op->emitOpError("expects two floats for ") << role << ", found " << type;
-  if (auto tensor = dyn_cast<RankedTensorType>(type);
-      isa<StepTotalsAttr>(role) &&
-      (!isFloatTensor(type) || tensor.getShape() != ArrayRef<int64_t>(kStepTotals)))
-    return op->emitOpError("expects three floats for ") << role << ", found " << type;
-  if (isa<ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr, LossScaleAttr, PartScaleAttr,
-          GradientNormAttr, LossWeightAttr, LossPartAttr, MetricWeightAttr>(role) &&
-      !isScalar(type))
-    return op->emitOpError("expects a scalar for ") << role << ", found " << type;
+  auto expect = [&](bool fits, const llvm::Twine &what) -> LogicalResult {
+    if (fits)
+      return success();
+    return op->emitOpError("expects ") << what << " for " << role << ", found " << type;
+  };
+  auto isListOf = [&](int64_t size) {
+    return isFloatTensor(type) && cast<RankedTensorType>(type).getShape() == ArrayRef(size);
+  };
+  if (role.hasTrait<OfFloats>())
+    return expect(isFloatTensor(type) || isStoredAsIntegers(role, type), "a tensor of floats");
+  if (isa<IndexCheckAttr>(role))
+    return expect(isListOf(2), "two floats");
+  if (isa<StepTotalsAttr>(role))
+    return expect(isListOf(kStepTotals), "three floats");
+  if (role.hasTrait<Scalar>() && !isScalar(type))
+    return expect(false, "a scalar");
   if (isa<RandomKeyAttr>(role) && type != randomKeyType(role.getContext()))
     return op->emitOpError("expects ")
            << randomKeyType(role.getContext()) << " for " << role << ", found " << type;
@@ -221,9 +221,7 @@ LogicalResult TrainDialect::verifyRegionArgAttribute(Operation *op, unsigned, un
   if (attribute.getName() != kRole || !function)
     return unknownAttribute(op, attribute, "on an argument");
   Attribute role = attribute.getValue();
-  if (!isa<ParameterAttr, ParameterCopyAttr, BufferAttr, InputAttr, LabelAttr, RunParametersAttr,
-           RunGradientsAttr, StateAttr, StepTotalsAttr, ScalarAttr, RandomKeyAttr, BatchFaultAttr,
-           MeanPerBatchAttr, LossScaleAttr, PartScaleAttr, KeptAttr, PassedAttr>(role))
+  if (!role.hasTrait<OfArgument>())
     return op->emitOpError("expects the role of an argument, found ") << role;
   if (failed(checkType(op, role, function.getArgumentTypes()[index])))
     return failure();
@@ -237,10 +235,7 @@ LogicalResult TrainDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (attribute.getName() != kRole || !function)
     return unknownAttribute(op, attribute, "on a result");
   Attribute role = attribute.getValue();
-  if (!isa<LossAttr, LossPartAttr, LossWeightAttr, SampleLossesAttr, MetricAttr, MetricWeightAttr,
-           StepTotalsAttr, OutputAttr, GradientAttr, NewValueAttr, IndexCheckAttr,
-           RunParametersAttr, RunCopiesAttr, StateAttr, GradientNormAttr, KeptAttr, PassedAttr>(
-          role))
+  if (!role.hasTrait<OfResult>())
     return op->emitOpError("expects the role of a result, found ") << role;
   if (failed(checkType(op, role, function.getResultTypes()[index])))
     return failure();

@@ -25,6 +25,12 @@ inline std::string textOfPart(const char *words, std::optional<int64_t> part) {
   return part ? words + std::to_string(*part) : "";
 }
 
+/// The facets of roles in train.td.
+template <typename Role> struct OfArgument : mlir::AttributeTrait::TraitBase<Role, OfArgument> {};
+template <typename Role> struct OfResult : mlir::AttributeTrait::TraitBase<Role, OfResult> {};
+template <typename Role> struct OfFloats : mlir::AttributeTrait::TraitBase<Role, OfFloats> {};
+template <typename Role> struct Scalar : mlir::AttributeTrait::TraitBase<Role, Scalar> {};
+
 } // namespace trainc::train
 
 #include "dialects/train/train_interfaces.h.inc"

@@ -60,8 +60,7 @@ def RoleAttrInterface : AttrInterface<"RoleAttrInterface"> {
     }], "::mlir::StringAttr", "getTitle", (ins), "", [{ return $_attr.getName(); }]>,
     InterfaceMethod<[{
       Where it lies.
-    }], "::trainc::train::Placement", "getPlacement", (ins), "",
-        [{ return ::trainc::train::Placement::own; }]>,
+    }], "::trainc::train::Placement", "getPlacement">,
     InterfaceMethod<[{
       What tells its place from others of the arena: equal names are one place.
     }], "std::string", "getPlaceName", (ins), "",
@@ -81,10 +80,36 @@ class Train_Attr<string name, string word, list<Trait> traits = []>
   let mnemonic = word;
 }
 
-class Train_Role<string name, string word> : Train_Attr<name, word, [RoleAttrInterface]>;
+// What may have a role, and what its tensor is. The verifier asks for these (train.cpp).
+class Train_Facet<string name> : NativeAttrTrait<name> {
+  let cppNamespace = "::trainc::train";
+}
+def OfArgument : Train_Facet<"OfArgument">;
+def OfResult : Train_Facet<"OfResult">;
+def OfFloats : Train_Facet<"OfFloats">;
+def Scalar : Train_Facet<"Scalar">;
+
+// A role answers its interface with these expressions of C++; one that is empty leaves the default.
+class Train_Role<string name, string word, list<Trait> facets, string placement = "own">
+    : Train_Attr<name, word, [RoleAttrInterface] # facets> {
+  string givenName = "";
+  string title = "";
+  string placeName = "";
+  string resultName = "";
+  string keptName = "";
+  string more = "";
+  let extraClassDeclaration =
+      "::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::" # placement # "; }" #
+      !if(!empty(givenName), "", "::mlir::StringAttr getName() const { return " # givenName # "; }") #
+      !if(!empty(title), "", "::mlir::StringAttr getTitle() const { return " # title # "; }") #
+      !if(!empty(placeName), "", "std::string getPlaceName() const { return " # placeName # "; }") #
+      !if(!empty(resultName), "", "std::string getResultName() const { return " # resultName # "; }") #
+      !if(!empty(keptName), "", "std::string getKeptName() const { return " # keptName # "; }") # more;
+}
 
 // A role that is a name and nothing else.
-class Train_NamedRole<string name, string word> : Train_Role<name, word> {
+class Train_NamedRole<string name, string word, list<Trait> facets, string placement = "own">
+    : Train_Role<name, word, facets, placement> {
   let parameters = (ins "::mlir::StringAttr":$name);
   let assemblyFormat = "`<` $name `>`";
 }
@@ -93,29 +118,26 @@ class Train_NamedRole<string name, string word> : Train_Role<name, word> {
 def Train_Group : DefaultValuedParameter<"int64_t", "0">;
 
 // A role that is the flat tensor of one run.
-class Train_RunRole<string name, string word> : Train_Role<name, word> {
+class Train_RunRole<string name, string word, list<Trait> facets> : Train_Role<name, word, facets, "flat"> {
   let parameters = (ins EnumParameter<Train_Run>:$run, Train_Group:$group);
   let assemblyFormat = "`<` $run (`,` struct($group)^)? `>`";
 }
 
 // ---- arguments of the model and of the entry functions made from it
 
-def Train_Parameter : Train_Role<"Parameter", "parameter"> {
+def Train_Parameter : Train_Role<"Parameter", "parameter", [OfArgument, OfFloats], "parameter"> {
   let summary = "A weight: trained, or frozen";
   let description = [{`#train.parameter<"val_115", run = decayed, module = "h.1.mlp.c_proj.weight", group = 2>`}];
   let parameters = (ins "::mlir::StringAttr":$name,
                         DefaultValuedParameter<"::trainc::train::Run", "::trainc::train::Run::undecayed">:$run,
                         OptionalParameter<"::mlir::StringAttr">:$module, Train_Group:$group);
   let assemblyFormat = "`<` $name (`,` struct($run, $module, $group)^)? `>`";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::parameter; }
-    bool isFrozen() const { return getRun() == Run::frozen; }
-    ::mlir::StringAttr getTitle() const { return getModule() ? getModule() : getName(); }
-  }];
+  let title = [{getModule() ? getModule() : getName()}];
+  let more = [{ bool isFrozen() const { return getRun() == Run::frozen; } }];
   let genVerifyDecl = 1;
 }
 
-def Train_ParameterCopy : Train_Role<"ParameterCopy", "parameter_copy"> {
+def Train_ParameterCopy : Train_Role<"ParameterCopy", "parameter_copy", [OfArgument, OfFloats], "copy"> {
   let summary = "A parameter rounded to the 16 bits that products read";
   let description = [{
     `#train.parameter_copy<"val_115", title = "h.1.mlp.c_proj.weight.bf16">`, of the parameter of this name. `@update`
@@ -123,22 +145,16 @@ def Train_ParameterCopy : Train_Role<"ParameterCopy", "parameter_copy"> {
   }];
   let parameters = (ins "::mlir::StringAttr":$parameter, "::mlir::StringAttr":$title);
   let assemblyFormat = "`<` $parameter `,` struct($title) `>`";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::copy; }
-  }];
 }
 
-def Train_Buffer : Train_Role<"Buffer", "buffer"> {
+def Train_Buffer : Train_Role<"Buffer", "buffer", [OfArgument, OfFloats], "parameter"> {
   let summary = "A tensor that the step replaces, such as a running mean; has no gradient";
   let parameters = (ins "::mlir::StringAttr":$name, OptionalParameter<"::mlir::StringAttr">:$module);
   let assemblyFormat = "`<` $name (`,` struct($module)^)? `>`";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::parameter; }
-    ::mlir::StringAttr getTitle() const { return getModule() ? getModule() : getName(); }
-  }];
+  let title = [{getModule() ? getModule() : getName()}];
 }
 
-def Train_Input : Train_Role<"Input", "input"> {
+def Train_Input : Train_Role<"Input", "input", [OfArgument], "activations"> {
   let summary = "What a sample brings";
   let description = [{
     Integers that index a table are in [index_low, index_bound), from 0 unless it is said; a loss of
@@ -148,37 +164,28 @@ def Train_Input : Train_Role<"Input", "input"> {
                         OptionalParameter<"std::optional<int64_t>">:$ignore_index,
                         OptionalParameter<"std::optional<int64_t>">:$index_low);
   let assemblyFormat = "`<` $name (`,` struct($index_bound, $ignore_index, $index_low)^)? `>`";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
-    std::string getKeptName() const { return getName().str(); }
-  }];
+  let keptName = [{getName().str()}];
 }
 
-def Train_Label : Train_Role<"Label", "label"> {
+def Train_Label : Train_Role<"Label", "label", [OfArgument], "activations"> {
   let summary = "What the loss compares with; `ignore_index` is allowed besides";
   let parameters = (ins "::mlir::StringAttr":$name, OptionalParameter<"std::optional<int64_t>">:$index_bound,
                         OptionalParameter<"std::optional<int64_t>">:$ignore_index);
   let assemblyFormat = "`<` $name (`,` struct($index_bound, $ignore_index)^)? `>`";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
-    std::string getKeptName() const { return getName().str(); }
-  }];
+  let keptName = [{getName().str()}];
 }
 
 // ---- results
 
-def Train_Loss : Train_Role<"Loss", "loss"> {
+def Train_Loss : Train_Role<"Loss", "loss", [OfResult], "activations"> {
   let summary = "The mean loss of one micro-batch";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
-    std::string getPlaceName() const { return "loss of the step"; }
-    std::string getResultName() const { return "loss"; }
-    std::string getKeptName() const { return getName().str(); }
-    ::mlir::StringAttr getName() const { return ::mlir::StringAttr::get(getContext(), "loss"); }
-  }];
+  let placeName = [{"loss of the step"}];
+  let resultName = [{"loss"}];
+  let keptName = [{getName().str()}];
+  let givenName = [{::mlir::StringAttr::get(getContext(), "loss")}];
 }
 
-def Train_LossPart : Train_Role<"LossPart", "loss_part"> {
+def Train_LossPart : Train_Role<"LossPart", "loss_part", [OfResult, Scalar], "activations"> {
   let summary = "One of several means that the loss is the sum of, each with a weight of its own";
   let description = [{
     `#train.loss_part<1>` of `@model` and `@evaluate`: over a step, or an evaluation, each part is the sum of the
@@ -187,14 +194,11 @@ def Train_LossPart : Train_Role<"LossPart", "loss_part"> {
   }];
   let parameters = (ins "int64_t":$part, DefaultValuedParameter<"bool", "false">:$is_sum);
   let assemblyFormat = "`<` $part (`,` struct($is_sum)^)? `>`";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
-    std::string getPlaceName() const { return "loss part " + std::to_string(getPart()); }
-    std::string getResultName() const { return "loss_part_" + std::to_string(getPart()); }
-  }];
+  let placeName = [{"loss part " + std::to_string(getPart())}];
+  let resultName = [{"loss_part_" + std::to_string(getPart())}];
 }
 
-def Train_LossWeight : Train_Role<"LossWeight", "loss_weight"> {
+def Train_LossWeight : Train_Role<"LossWeight", "loss_weight", [OfResult, Scalar], "activations"> {
   let summary = "What the micro-batch's mean loss weighs in the step's: 1 where all its labels count";
   let description = [{
     The step's loss is the sum of the micro-batches' losses times their weights, over the sum of
@@ -202,26 +206,20 @@ def Train_LossWeight : Train_Role<"LossWeight", "loss_weight"> {
   }];
   let parameters = (ins OptionalParameter<"std::optional<int64_t>">:$part);
   let assemblyFormat = "(`<` $part^ `>`)?";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
-    std::string getPlaceName() const { return "loss weight of the step" + textOfPart(", part ", getPart()); }
-    std::string getResultName() const { return "loss_weight" + textOfPart("_of_part_", getPart()); }
-    std::string getKeptName() const { return kKeptLossWeight.str(); }
-  }];
+  let placeName = [{"loss weight of the step" + textOfPart(", part ", getPart())}];
+  let resultName = [{"loss_weight" + textOfPart("_of_part_", getPart())}];
+  let keptName = [{kKeptLossWeight.str()}];
 }
 
-def Train_SampleLosses : Train_Role<"SampleLosses", "sample_losses"> {
+def Train_SampleLosses : Train_Role<"SampleLosses", "sample_losses", [OfResult], "activations"> {
   let summary = "The loss of each sample, or that part of it, for a batch that is not full; `@evaluate` alone has it";
   let parameters = (ins OptionalParameter<"std::optional<int64_t>">:$part);
   let assemblyFormat = "(`<` $part^ `>`)?";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
-    std::string getPlaceName() const { return "losses of the samples" + textOfPart(", part ", getPart()); }
-    std::string getResultName() const { return "sample_losses" + textOfPart("_of_part_", getPart()); }
-  }];
+  let placeName = [{"losses of the samples" + textOfPart(", part ", getPart())}];
+  let resultName = [{"sample_losses" + textOfPart("_of_part_", getPart())}];
 }
 
-def Train_Metric : Train_Role<"Metric", "metric"> {
+def Train_Metric : Train_Role<"Metric", "metric", [OfResult], "activations"> {
   let summary = "What an evaluation tells people besides the loss; `@evaluate` alone has it";
   let description = [{
     `#train.metric<"accuracy">`: a scalar, the mean over the labels that count in the loss, which weighs what the loss
@@ -229,54 +227,39 @@ def Train_Metric : Train_Role<"Metric", "metric"> {
   }];
   let parameters = (ins "::mlir::StringAttr":$metric, OptionalParameter<"std::optional<int64_t>">:$weight);
   let assemblyFormat = "`<` $metric (`,` struct($weight)^)? `>`";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
-    std::string getPlaceName() const { return getMetric().str() + " of the batch"; }
-    std::string getResultName() const { return getMetric().str(); }
-  }];
+  let placeName = [{getMetric().str() + " of the batch"}];
+  let resultName = [{getMetric().str()}];
 }
 
-def Train_MetricWeight : Train_Role<"MetricWeight", "metric_weight"> {
+def Train_MetricWeight : Train_Role<"MetricWeight", "metric_weight", [OfResult, Scalar], "activations"> {
   let summary = "How many labels some metrics are means over, where the loss weighs something else";
   let parameters = (ins "int64_t":$number);
   let assemblyFormat = "`<` $number `>`";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
-    std::string getPlaceName() const { return "metric weight " + std::to_string(getNumber()); }
-    std::string getResultName() const { return "metric_weight_" + std::to_string(getNumber()); }
-  }];
+  let placeName = [{"metric weight " + std::to_string(getNumber())}];
+  let resultName = [{"metric_weight_" + std::to_string(getNumber())}];
 }
 
-def Train_Output : Train_NamedRole<"Output", "output"> {
+def Train_Output : Train_NamedRole<"Output", "output", [OfResult]> {
   let summary = "An output of the model";
 }
 
-def Train_Gradient : Train_NamedRole<"Gradient", "gradient"> {
+def Train_Gradient : Train_NamedRole<"Gradient", "gradient", [OfResult], "gradient"> {
   let summary = "Gradient of the loss for the parameter of this name";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::gradient; }
-  }];
 }
 
-def Train_NewValue : Train_NamedRole<"NewValue", "new_value"> {
+def Train_NewValue : Train_NamedRole<"NewValue", "new_value", [OfResult], "gradient"> {
   let summary = "What one micro-batch makes of the buffer of this name";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::gradient; }
-  }];
 }
 
-def Train_StepTotals : Train_Role<"StepTotals", "step_totals"> {
+def Train_StepTotals : Train_Role<"StepTotals", "step_totals", [OfArgument, OfResult], "totals"> {
   let summary = "What micro-batches and ranks sum beside the gradients, in the same order";
   let description = [{
     Three numbers: the loss weight, the loss times its weight, and how many micro-batches had a fault
     (a batch that could not be read, an index out of range). `@update` reads their sums: with a fault,
     or with a sum that is not finite, it leaves everything as it was.
   }];
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::totals; }
-    ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "step_totals"); }
-    std::string getResultName() const { return "step_totals"; }
-  }];
+  let title = [{::mlir::StringAttr::get(getContext(), "step_totals")}];
+  let resultName = [{"step_totals"}];
 }
 
 def Train_CheckedIndex : Train_Attr<"CheckedIndex", "checked_index"> {
@@ -285,7 +268,7 @@ def Train_CheckedIndex : Train_Attr<"CheckedIndex", "checked_index"> {
   let assemblyFormat = "`<` $node `,` struct($low, $end) `>`";
 }
 
-def Train_IndexCheck : Train_Role<"IndexCheck", "index_check"> {
+def Train_IndexCheck : Train_Role<"IndexCheck", "index_check", [OfResult], "activations"> {
   let summary = "Which index that the model computes was out of range";
   let description = [{
     Two f64: the number of the first check of the list that failed, from 1, and an index that
@@ -294,12 +277,9 @@ def Train_IndexCheck : Train_Role<"IndexCheck", "index_check"> {
   let parameters = (ins "::mlir::ArrayAttr":$checks);
   let assemblyFormat = "`<` $checks `>`";
   let genVerifyDecl = 1;
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
-    std::string getPlaceName() const { return "index check of the step"; }
-    std::string getResultName() const { return "index_check"; }
-    std::string getKeptName() const { return kKeptIndexCheck.str(); }
-  }];
+  let placeName = [{"index check of the step"}];
+  let resultName = [{"index_check"}];
+  let keptName = [{kKeptIndexCheck.str()}];
 }
 
 // ---- the stages of a pipeline
@@ -332,101 +312,72 @@ def Train_Pipeline : Train_Attr<"Pipeline", "pipeline"> {
   let extraClassDeclaration = "int64_t chunks() const { return getStages() * getChunksPerStage(); }";
 }
 
-def Train_Kept : Train_NamedRole<"Kept", "kept"> {
+def Train_Kept : Train_NamedRole<"Kept", "kept", [OfArgument, OfResult]> {
   let summary = "What a micro-batch's passes leave in its slot of a chunk's stash";
   let description = [{
     As a result of a function: made there. As an argument of a forward function: received, from the chunk
     whose result has this name. As an argument of another: in its chunk's slot.
   }];
-  let extraClassDeclaration = [{
-    std::string getKeptName() const { return getName().str(); }
-  }];
+  let keptName = [{getName().str()}];
 }
 
-def Train_Passed : Train_NamedRole<"Passed", "passed"> {
+def Train_Passed : Train_NamedRole<"Passed", "passed", [OfArgument, OfResult]> {
   let summary = "What the backward function of a chunk hands to that of an earlier one, for each micro-batch";
 }
 
 // ---- @update
 
-def Train_RunParameters : Train_RunRole<"RunParameters", "run_parameters"> {
+def Train_RunParameters : Train_RunRole<"RunParameters", "run_parameters", [OfArgument, OfResult, OfFloats]> {
   let summary = "All parameters of a run; as a result, what the step makes of them";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::flat; }
-  }];
 }
 
-def Train_RunCopies : Train_RunRole<"RunCopies", "run_copies"> {
+def Train_RunCopies : Train_RunRole<"RunCopies", "run_copies", [OfResult, OfFloats]> {
   let summary = "All parameters of a run, rounded to 16 bits: what the step makes of them";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::flat; }
-  }];
 }
 
-def Train_RunGradients : Train_RunRole<"RunGradients", "run_gradients"> {
+def Train_RunGradients : Train_RunRole<"RunGradients", "run_gradients", [OfArgument, OfFloats]> {
   let summary = "Sums over the step's micro-batches: gradients, or new values of buffers";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::flat; }
-  }];
 }
 
-def Train_State : Train_Role<"State", "state"> {
+def Train_State : Train_Role<"State", "state", [OfArgument, OfResult], "flat"> {
   let summary = "One slot of the optimizer's state for a run; as a result, its new value";
   let parameters = (ins EnumParameter<Train_Run>:$run, "int64_t":$slot, Train_Group:$group);
   let assemblyFormat = "`<` $run `,` `slot` `=` $slot (`,` struct($group)^)? `>`";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::flat; }
-  }];
 }
 
-def Train_Scalar : Train_NamedRole<"Scalar", "scalar"> {
+def Train_Scalar : Train_NamedRole<"Scalar", "scalar", [OfArgument, Scalar], "workspace"> {
   let summary = "A number that the trainer sets";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
-  }];
 }
 
-def Train_RandomKey : Train_Role<"RandomKey", "random_key"> {
+def Train_RandomKey : Train_Role<"RandomKey", "random_key", [OfArgument, Scalar], "workspace"> {
   let summary = "What the random numbers of a micro-batch follow from; the trainer sets it";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
-    std::string getPlaceName() const { return "random_key of the micro-batch"; }
-    ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "random_key"); }
-  }];
+  let placeName = [{"random_key of the micro-batch"}];
+  let title = [{::mlir::StringAttr::get(getContext(), "random_key")}];
 }
 
-def Train_BatchFault : Train_Role<"BatchFault", "batch_fault"> {
+def Train_BatchFault : Train_Role<"BatchFault", "batch_fault", [OfArgument, Scalar], "workspace"> {
   let summary = "Above 0: the trainer could not read the micro-batch, and what it holds is none";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
-    std::string getPlaceName() const { return "batch_fault of the micro-batch"; }
-    ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "batch_fault"); }
-  }];
+  let placeName = [{"batch_fault of the micro-batch"}];
+  let title = [{::mlir::StringAttr::get(getContext(), "batch_fault")}];
 }
 
-def Train_MeanPerBatch : Train_Role<"MeanPerBatch", "mean_per_batch"> {
+def Train_MeanPerBatch : Train_Role<"MeanPerBatch", "mean_per_batch", [OfArgument, Scalar], "workspace"> {
   let summary = "Above 0: every micro-batch weighs 1, however many of its labels count";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
-    std::string getPlaceName() const { return "mean_per_batch of the micro-batch"; }
-    ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "mean_per_batch"); }
-  }];
+  let placeName = [{"mean_per_batch of the micro-batch"}];
+  let title = [{::mlir::StringAttr::get(getContext(), "mean_per_batch")}];
 }
 
-def Train_LossScale : Train_Role<"LossScale", "loss_scale"> {
+def Train_LossScale : Train_Role<"LossScale", "loss_scale", [OfArgument, Scalar], "workspace"> {
   let summary = "What the gradients of a step are times those of its loss; the trainer sets it";
   let description = [{
     Argument of `@forward_backward` and of `@update` where products read floats of little range, in which small
     gradients would be 0.
   }];
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
-    std::string getPlaceName() const { return "loss_scale"; }
-    ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "loss_scale"); }
-  }];
+  let placeName = [{"loss_scale"}];
+  let title = [{::mlir::StringAttr::get(getContext(), "loss_scale")}];
 }
 
-def Train_PartScale : Train_Role<"PartScale", "part_scale"> {
+def Train_PartScale : Train_Role<"PartScale", "part_scale", [OfArgument, Scalar], "workspace"> {
   let summary = "What turns a part's sum over the micro-batch into its share of the step's loss; the trainer sets it";
   let description = [{
     Argument of `@forward_backward`: the number of micro-batches over the sum of their weights for this part
@@ -434,18 +385,12 @@ def Train_PartScale : Train_Role<"PartScale", "part_scale"> {
   }];
   let parameters = (ins "int64_t":$part);
   let assemblyFormat = "`<` $part `>`";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
-    std::string getPlaceName() const { return "scale of loss part " + std::to_string(getPart()); }
-  }];
+  let placeName = [{"scale of loss part " + std::to_string(getPart())}];
 }
 
-def Train_GradientNorm : Train_Role<"GradientNorm", "gradient_norm"> {
+def Train_GradientNorm : Train_Role<"GradientNorm", "gradient_norm", [OfResult, Scalar], "workspace"> {
   let summary = "Norm of the mean gradient over all trained parameters; not finite: the step was skipped";
-  let extraClassDeclaration = [{
-    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
-    ::mlir::StringAttr getName() const { return ::mlir::StringAttr::get(getContext(), "gradient_norm"); }
-  }];
+  let givenName = [{::mlir::StringAttr::get(getContext(), "gradient_norm")}];
 }
 
 // ---- the module
