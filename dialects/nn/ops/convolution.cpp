@@ -15,31 +15,42 @@ namespace trainc::nn {
 
 namespace {
 
-/// Shapes of a convolution's tensors, and how they belong together.
+enum Side { kX, kW, kY };
+
+/// Which tensors of a convolution an operation reads, and which one it computes of them.
+struct Sides {
+  Side first, second, result;
+};
+
+Sides sidesOf(ConvolutionOp) { return {kX, kW, kY}; }
+Sides sidesOf(ConvolutionInputGradientOp) { return {kY, kW, kX}; }
+Sides sidesOf(ConvolutionWeightGradientOp) { return {kX, kY, kW}; }
+
+/// A convolution and how its tensors belong together: each is a sum of products of the other two.
 struct Geometry {
+  Operation *op;
+  Sides sides;
+  std::array<Value, 3> tensors; // by side
   ArrayRef<int64_t> x, w, y, strides, dilations, pads;
   int64_t groups;
 
   template <typename Op>
-  Geometry(Op op, RankedTensorType x, RankedTensorType w, RankedTensorType y)
-      : x(x.getShape()), w(w.getShape()), y(y.getShape()), strides(op.getStrides()),
-        dilations(op.getDilations()), pads(op.getPads()), groups(op.getGroups()) {}
+  explicit Geometry(Op op)
+      : op(op), sides(sidesOf(op)), strides(op.getStrides()), dilations(op.getDilations()),
+        pads(op.getPads()), groups(op.getGroups()) {
+    tensors[sides.first] = op->getOperand(0);
+    tensors[sides.second] = op->getOperand(1);
+    tensors[sides.result] = op->getResult(0);
+    x = tensorType(tensors[kX]).getShape();
+    w = tensorType(tensors[kW]).getShape();
+    y = tensorType(tensors[kY]).getShape();
+  }
 
   double flops() const {
     return 2.0 * static_cast<double>(computeProduct(y)) *
            static_cast<double>(computeProduct(w.drop_front()));
   }
 };
-
-Geometry geometryOf(ConvolutionOp op) {
-  return {op, op.getX().getType(), op.getW().getType(), op.getResult().getType()};
-}
-Geometry geometryOf(ConvolutionInputGradientOp op) {
-  return {op, op.getResult().getType(), op.getW().getType(), op.getDy().getType()};
-}
-Geometry geometryOf(ConvolutionWeightGradientOp op) {
-  return {op, op.getX().getType(), op.getResult().getType(), op.getDy().getType()};
-}
 
 /// Calls visit(x, w, y), positions in the three tensors, for every product in order of y, then w.
 template <typename Visit> void forEachProduct(const Geometry &geometry, Visit visit) {
@@ -102,23 +113,44 @@ RankedTensorType inSpaceOf(RankedTensorType like, int64_t first, int64_t second,
   return like.clone(shape);
 }
 
-template <typename Op> Value convolve(Builder &builder, Op like, Value x, Value w) {
-  return builder.create<ConvolutionOp>(x, w, like.getStridesAttr(), like.getDilationsAttr(),
-                                       like.getPadsAttr(), like.getGroupsAttr());
+/// The tensor of a side, of the other two.
+Value productFor(Side side, Builder &builder, const Geometry &like, ArrayRef<Value> tensors) {
+  Value x = tensors[kX], w = tensors[kW], y = tensors[kY];
+  if (side == kY)
+    return builder.create<ConvolutionOp>(x, w, like.strides, like.dilations, like.pads,
+                                         like.groups);
+  if (side == kX)
+    return builder.create<ConvolutionInputGradientOp>(y, w, like.strides, like.dilations, like.pads,
+                                                      like.groups, like.x.drop_front(2));
+  return builder.create<ConvolutionWeightGradientOp>(x, y, like.strides, like.dilations, like.pads,
+                                                     like.groups, like.w.drop_front(2));
 }
 
-template <typename Op>
-Value inputGradient(Builder &builder, Op like, Value dy, Value w, ArrayRef<int64_t> x) {
-  return builder.create<ConvolutionInputGradientOp>(
-      dy, w, like.getStridesAttr(), like.getDilationsAttr(), like.getPadsAttr(),
-      like.getGroupsAttr(), builder.op().getDenseI64ArrayAttr(x.drop_front(2)));
+/// The gradient stands where the result stood. Gradients of bf16 operands are bf16 as those of a
+/// product are.
+LogicalResult gradients(const Geometry &of, Builder &builder, Value resultGradient,
+                        const llvm::SmallBitVector &needed,
+                        SmallVectorImpl<Value> &operandGradients) {
+  Type element = tensorType(of.op->getOperand(0)).getElementType();
+  std::array<Value, 3> tensors = of.tensors;
+  tensors[of.sides.result] = builder.cast(resultGradient, element);
+  operandGradients.assign(2, Value());
+  for (auto [i, side] : llvm::enumerate(std::array{of.sides.first, of.sides.second}))
+    if (needed[i])
+      operandGradients[i] = builder.cast(productFor(side, builder, of, tensors), element);
+  return success();
 }
 
-template <typename Op>
-Value weightGradient(Builder &builder, Op like, Value x, Value dy, ArrayRef<int64_t> w) {
-  return builder.create<ConvolutionWeightGradientOp>(
-      x, dy, like.getStridesAttr(), like.getDilationsAttr(), like.getPadsAttr(),
-      like.getGroupsAttr(), builder.op().getDenseI64ArrayAttr(w.drop_front(2)));
+Tensor interpreted(const Geometry &of, ArrayRef<Tensor> operands) {
+  auto [first, second, result] = of.sides;
+  auto type = tensorType(of.op->getResult(0));
+  std::vector<double> a = operands[0].reals(), b = operands[1].reals(),
+                      totals(type.getNumElements());
+  forEachProduct(of, [&, first = first, second = second, result = result](auto... places) {
+    const int64_t at[] = {places...};
+    totals[at[result]] += a[at[first]] * b[at[second]];
+  });
+  return Tensor::ofReals(type, totals);
 }
 
 /// The numbers as the runtime's functions take them.
@@ -138,9 +170,22 @@ RankedTensorType ofSums(RankedTensorType type) {
   return type.clone(sumTypeOf(type.getElementType()));
 }
 
-SmallVector<Replacement> lowerToCall(StepBuilder &builder, StringRef function,
-                                     const Geometry &geometry, Value first, Value second,
-                                     OpResult result) {
+/// That of a gradient, `type`, with which x convolved with w is to have the type of dy.
+LogicalResult gradientType(std::optional<Location> location, RankedTensorType type,
+                           FailureOr<RankedTensorType> convolved, RankedTensorType dy,
+                           StringRef rule, SmallVectorImpl<Type> &types) {
+  if (failed(convolved))
+    return failure();
+  if (!type || *convolved != dy)
+    return emitOptionalError(location, rule, " has the type of dy, ", dy);
+  types.push_back(ofSums(type));
+  return success();
+}
+
+SmallVector<Replacement> lowerToCall(const Geometry &geometry, StepBuilder &builder) {
+  StringRef function = geometry.op->getName().stripDialect();
+  Value first = geometry.op->getOperand(0), second = geometry.op->getOperand(1);
+  OpResult result = geometry.op->getResult(0);
   auto type = cast<RankedTensorType>(result.getType());
   convolution_shape shape = forRuntime(geometry);
   int64_t bytes = convolution_scratch_bytes(shape, elementBytes(type.getElementType()));
@@ -189,76 +234,110 @@ static LogicalResult checkOperands(OnnxNode &node) {
   return success();
 }
 
-static FailureOr<int64_t> groupsOf(OnnxNode &node) {
-  int64_t groups = node.integer("group", 1);
+namespace {
+
+/// What a node says beside its tensors.
+struct ReadConvolution {
+  WindowAttributes window;
+  int64_t groups;
+};
+
+} // namespace
+
+static FailureOr<ReadConvolution> readConvolution(OnnxNode &node, bool isTransposed) {
+  if (failed(checkOperands(node)))
+    return failure();
+  auto x = tensorType(node.input(0)), w = tensorType(node.input(1));
+  auto window = readWindow(node, x.getRank() - 2);
+  if (failed(window))
+    return failure();
+  int64_t groups = node.integer("group", 1), channels = x.getDimSize(1);
   if (groups < 1 || groups > kLargestWindowNumber)
     return node.error("attribute 'group' is " + llvm::Twine(groups) +
                       ", expected a positive number below 2^31");
-  return groups;
+  bool fits = isTransposed ? channels == w.getDimSize(0)
+                           : channels / groups == w.getDimSize(1) && w.getDimSize(0) % groups == 0;
+  if (channels % groups != 0 || !fits)
+    return node.error("input 'X' has " + llvm::Twine(channels) + " channels, input 'W' " +
+                      llvm::Twine(w.getDimSize(0)) + " x " + llvm::Twine(w.getDimSize(1)) +
+                      ", which do not fit " + llvm::Twine(groups) + " groups");
+  return ReadConvolution{*window, groups};
 }
 
-static FailureOr<Value> withBias(OnnxNode &node, Value y) {
+static OnnxResults withBias(OnnxNode &node, Value y) {
   if (!node.hasInput(2))
-    return y;
+    return SmallVector<Value>{y};
   Builder &builder = node.builder();
+  y = builder.named("convolved", y);
   Value bias = node.input(2);
   auto type = tensorType(y);
   if (tensorType(bias).getShape() != type.getShape().slice(1, 1) ||
       tensorType(bias).getElementType() != type.getElementType())
     return node.error("input 'B' has not one element of the inputs' type per output channel");
-  return builder.add(y, builder.broadcast(bias, {1}, type.getShape()));
+  return SmallVector<Value>{builder.add(y, builder.broadcast(bias, {1}, type.getShape()))};
 }
 
 static OnnxResults importConv(OnnxNode &node) {
-  if (failed(checkOperands(node)))
+  auto read = readConvolution(node, false);
+  if (failed(read))
     return failure();
-  Builder &builder = node.builder();
+  auto &[window, groups] = *read;
   Value x = node.input(0), w = node.input(1);
-  auto typeX = tensorType(x), typeW = tensorType(w);
-  int64_t space = typeX.getRank() - 2;
-  auto attributes = readWindow(node, space);
-  auto wantedGroups = groupsOf(node);
-  if (failed(attributes) || failed(wantedGroups))
-    return failure();
-  int64_t groups = *wantedGroups;
-  if (typeX.getDimSize(1) % groups != 0 || typeX.getDimSize(1) / groups != typeW.getDimSize(1) ||
-      typeW.getDimSize(0) % groups != 0)
-    return node.error("input 'X' has " + llvm::Twine(typeX.getDimSize(1)) +
-                      " channels, input 'W' " + llvm::Twine(typeW.getDimSize(0)) + " x " +
-                      llvm::Twine(typeW.getDimSize(1)) + ", which do not fit " +
-                      llvm::Twine(groups) + " groups");
-  for (int64_t d = 0; d < space; ++d) {
-    int64_t size = typeX.getDimSize(d + 2);
-    int64_t reach = reachOf(typeW.getDimSize(d + 2), attributes->dilations[d]);
-    attributes->padSame(d, size, reach);
-    size += attributes->pads[d] + attributes->pads[d + space];
+  for (int64_t d = 0, space = tensorType(x).getRank() - 2; d < space; ++d) {
+    int64_t size = tensorType(x).getDimSize(d + 2);
+    int64_t reach = reachOf(tensorType(w).getDimSize(d + 2), window.dilations[d]);
+    window.padSame(d, size, reach);
+    size += window.pads[d] + window.pads[d + space];
     if (reach > size)
       return node.error("the kernel reaches over " + llvm::Twine(reach) +
                         " elements of dimension " + llvm::Twine(d + 2) + ", which has " +
                         llvm::Twine(size) + " with its pads");
   }
-  Value y = builder.create<ConvolutionOp>(x, w, attributes->strides, attributes->dilations,
-                                          attributes->pads, groups);
-  auto result = withBias(node, node.hasInput(2) ? builder.named("convolved", y) : y);
-  if (failed(result))
-    return failure();
-  return SmallVector<Value>{*result};
+  return withBias(node, node.builder().create<ConvolutionOp>(x, w, window.strides, window.dilations,
+                                                             window.pads, groups));
+}
+
+/// How many elements dimension `d` of space of a transposed convolution has; sets its pads.
+static FailureOr<int64_t> transposedSize(OnnxNode &node, WindowAttributes &window, int64_t d,
+                                         int64_t added, std::optional<int64_t> wanted) {
+  auto x = tensorType(node.input(0)), w = tensorType(node.input(1));
+  int64_t space = x.getRank() - 2, stride = window.strides[d], size = x.getDimSize(d + 2);
+  if (added < 0 || added >= stride)
+    return node.error("attribute 'output_padding' is " + llvm::Twine(added) + " along dimension " +
+                      llvm::Twine(d + 2) + ", expected 0 to less than the stride " +
+                      llvm::Twine(stride));
+  if (size == 0)
+    return node.error("input 'X' has no elements along dimension " + llvm::Twine(d + 2));
+  int64_t least = (size - 1) * stride + reachOf(w.getDimSize(d + 2), window.dilations[d]);
+  int64_t whole = least + added; // with its pads
+  if (!wanted && window.isSame())
+    wanted = size * stride;
+  if (wanted)
+    window.splitPads(d, whole - std::clamp<int64_t>(*wanted, 0, whole));
+  int64_t cut = window.pads[d] + window.pads[d + space];
+  if (!wanted && cut >= whole)
+    return node.error("attribute 'pads' takes " + llvm::Twine(cut) + " elements off dimension " +
+                          llvm::Twine(d + 2) + " of the output, which has " + llvm::Twine(whole) +
+                          " with them",
+                      "smaller pads");
+  int64_t result = wanted.value_or(whole - cut);
+  // Behind the last point that input 'X' reaches there may be less than a stride of zeros.
+  if (result < 1 || result >= least + stride - cut || result < least - cut)
+    return node.error("dimension " + llvm::Twine(d + 2) + " of the output cannot have " +
+                      llvm::Twine(result) + " elements: input 'X' makes " + llvm::Twine(least) +
+                      " of it, pads included");
+  return result;
 }
 
 // x is what the convolution of the result with W would give, so what Conv calls pads is cut off
 // here.
 static OnnxResults importConvTranspose(OnnxNode &node) {
-  if (failed(checkOperands(node)))
+  auto read = readConvolution(node, true);
+  if (failed(read))
     return failure();
-  Builder &builder = node.builder();
+  auto &[window, groups] = *read;
   Value x = node.input(0), w = node.input(1);
-  auto typeX = tensorType(x), typeW = tensorType(w);
-  int64_t space = typeX.getRank() - 2;
-  auto attributes = readWindow(node, space);
-  auto wantedGroups = groupsOf(node);
-  if (failed(attributes) || failed(wantedGroups))
-    return failure();
-  int64_t groups = *wantedGroups;
+  const int64_t space = tensorType(x).getRank() - 2;
   auto added = spaceList(node, "output_padding", space, 0);
   auto given = node.integers("output_shape");
   if (failed(added))
@@ -266,50 +345,19 @@ static OnnxResults importConvTranspose(OnnxNode &node) {
   if (given && static_cast<int64_t>(given->size()) != space)
     return node.error("attribute 'output_shape' has " + llvm::Twine(given->size()) +
                       " numbers, expected " + llvm::Twine(space));
-  if (typeX.getDimSize(1) != typeW.getDimSize(0) || typeX.getDimSize(1) % groups != 0)
-    return node.error("input 'X' has " + llvm::Twine(typeX.getDimSize(1)) +
-                      " channels, input 'W' " + llvm::Twine(typeW.getDimSize(0)) + " x " +
-                      llvm::Twine(typeW.getDimSize(1)) + ", which do not fit " +
-                      llvm::Twine(groups) + " groups");
   SmallVector<int64_t> sizes;
   for (int64_t d = 0; d < space; ++d) {
-    int64_t stride = attributes->strides[d], size = typeX.getDimSize(d + 2);
-    if ((*added)[d] < 0 || (*added)[d] >= stride)
-      return node.error("attribute 'output_padding' is " + llvm::Twine((*added)[d]) +
-                        " along dimension " + llvm::Twine(d + 2) +
-                        ", expected 0 to less than the stride " + llvm::Twine(stride));
-    if (size == 0)
-      return node.error("input 'X' has no elements along dimension " + llvm::Twine(d + 2));
-    int64_t least = (size - 1) * stride + // with its pads
-                    reachOf(typeW.getDimSize(d + 2), attributes->dilations[d]);
-    int64_t whole = least + (*added)[d];
-    std::optional<int64_t> wanted;
-    if (given || attributes->isSame())
-      wanted = given ? (*given)[d] : size * stride;
-    if (wanted)
-      attributes->splitPads(d, whole - std::clamp<int64_t>(*wanted, 0, whole));
-    int64_t cut = attributes->pads[d] + attributes->pads[d + space];
-    if (!wanted && cut >= whole)
-      return node.error("attribute 'pads' takes " + llvm::Twine(cut) + " elements off dimension " +
-                            llvm::Twine(d + 2) + " of the output, which has " + llvm::Twine(whole) +
-                            " with them",
-                        "smaller pads");
-    sizes.push_back(wanted ? *wanted : whole - cut);
-    // Behind the last point that input 'X' reaches there may be less than a stride of zeros.
-    if (sizes.back() < 1 || sizes.back() >= least + stride - cut || sizes.back() < least - cut)
-      return node.error("dimension " + llvm::Twine(d + 2) + " of the output cannot have " +
-                        llvm::Twine(sizes.back()) + " elements: input 'X' makes " +
-                        llvm::Twine(least) + " of it, pads included");
+    auto size = transposedSize(node, window, d, (*added)[d],
+                               given ? std::optional((*given)[d]) : std::nullopt);
+    if (failed(size))
+      return failure();
+    sizes.push_back(*size);
   }
-  Value y = builder.create<ConvolutionInputGradientOp>(
-      x, w, attributes->strides, attributes->dilations, attributes->pads, groups, sizes);
-  auto result = withBias(node, node.hasInput(2) ? builder.named("convolved", y) : y);
-  if (failed(result))
-    return failure();
-  return SmallVector<Value>{*result};
+  return withBias(node, node.builder().create<ConvolutionInputGradientOp>(
+                            x, w, window.strides, window.dilations, window.pads, groups, sizes));
 }
 
-// ---- convolution
+// ---- result types
 
 LogicalResult ConvolutionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                               Adaptor adaptor, SmallVectorImpl<Type> &types) {
@@ -319,39 +367,6 @@ LogicalResult ConvolutionOp::inferReturnTypes(MLIRContext *, std::optional<Locat
   types.push_back(ofSums(*type));
   return success();
 }
-
-// Gradients of bf16 operands are bf16 as those of a product are.
-LogicalResult ConvolutionOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
-                                           const llvm::SmallBitVector &needed,
-                                           SmallVectorImpl<Value> &operandGradients) {
-  Type element = getX().getType().getElementType();
-  Value dy = builder.cast(resultGradients[0], element);
-  operandGradients.assign(2, Value());
-  if (needed[0])
-    operandGradients[0] = builder.cast(
-        inputGradient(builder, *this, dy, getW(), getX().getType().getShape()), element);
-  if (needed[1])
-    operandGradients[1] = builder.cast(
-        weightGradient(builder, *this, getX(), dy, getW().getType().getShape()), element);
-  return success();
-}
-
-double ConvolutionOp::flops() { return geometryOf(*this).flops(); }
-
-SmallVector<Replacement> ConvolutionOp::lowerToStep(StepBuilder &builder) {
-  return lowerToCall(builder, "convolution", geometryOf(*this), getX(), getW(),
-                     getOperation()->getOpResult(0));
-}
-
-FailureOr<Tensor> ConvolutionOp::interpret(ArrayRef<Tensor> operands) {
-  std::vector<double> x = operands[0].reals(), w = operands[1].reals(),
-                      totals(getResult().getType().getNumElements());
-  forEachProduct(geometryOf(*this),
-                 [&](int64_t i, int64_t j, int64_t to) { totals[to] += x[i] * w[j]; });
-  return Tensor::ofReals(getResult().getType(), totals);
-}
-
-// ---- the gradient of x
 
 LogicalResult ConvolutionInputGradientOp::inferReturnTypes(MLIRContext *,
                                                            std::optional<Location> location,
@@ -363,46 +378,9 @@ LogicalResult ConvolutionInputGradientOp::inferReturnTypes(MLIRContext *,
   int64_t groups = std::clamp<int64_t>(adaptor.getGroups(), 0, kLargestWindowNumber);
   auto x = inSpaceOf(dy, dy.getDimSize(0), w.getDimSize(1) * groups, adaptor.getSizes());
   auto type = x ? convolved(location, adaptor, x, w) : FailureOr<RankedTensorType>(dy);
-  if (failed(type))
-    return failure();
-  if (!x || *type != dy) // convolution-c5
-    return emitOptionalError(location, "a convolution of the result with w has the type of dy, ",
-                             dy);
-  types.push_back(ofSums(x));
-  return success();
+  return gradientType(location, x, type, dy, "a convolution of the result with w", // convolution-c5
+                      types);
 }
-
-LogicalResult ConvolutionInputGradientOp::buildGradient(Builder &builder,
-                                                        ArrayRef<Value> resultGradients,
-                                                        const llvm::SmallBitVector &needed,
-                                                        SmallVectorImpl<Value> &operandGradients) {
-  Type element = getDy().getType().getElementType();
-  Value dx = builder.cast(resultGradients[0], element);
-  operandGradients.assign(2, Value());
-  if (needed[0])
-    operandGradients[0] = builder.cast(convolve(builder, *this, dx, getW()), element);
-  if (needed[1])
-    operandGradients[1] = builder.cast(
-        weightGradient(builder, *this, dx, getDy(), getW().getType().getShape()), element);
-  return success();
-}
-
-double ConvolutionInputGradientOp::flops() { return geometryOf(*this).flops(); }
-
-SmallVector<Replacement> ConvolutionInputGradientOp::lowerToStep(StepBuilder &builder) {
-  return lowerToCall(builder, "convolution_input_gradient", geometryOf(*this), getDy(), getW(),
-                     getOperation()->getOpResult(0));
-}
-
-FailureOr<Tensor> ConvolutionInputGradientOp::interpret(ArrayRef<Tensor> operands) {
-  std::vector<double> dy = operands[0].reals(), w = operands[1].reals(),
-                      totals(getResult().getType().getNumElements());
-  forEachProduct(geometryOf(*this),
-                 [&](int64_t to, int64_t j, int64_t k) { totals[to] += dy[k] * w[j]; });
-  return Tensor::ofReals(getResult().getType(), totals);
-}
-
-// ---- the gradient of w
 
 LogicalResult ConvolutionWeightGradientOp::inferReturnTypes(MLIRContext *,
                                                             std::optional<Location> location,
@@ -414,43 +392,51 @@ LogicalResult ConvolutionWeightGradientOp::inferReturnTypes(MLIRContext *,
   int64_t groups = std::max<int64_t>(adaptor.getGroups(), 1);
   auto w = inSpaceOf(x, dy.getDimSize(1), x.getDimSize(1) / groups, adaptor.getSizes());
   auto type = w ? convolved(location, adaptor, x, w) : FailureOr<RankedTensorType>(dy);
-  if (failed(type))
-    return failure();
-  if (!w || *type != dy) // convolution-c6
-    return emitOptionalError(location, "a convolution of x with the result has the type of dy, ",
-                             dy);
-  types.push_back(ofSums(w));
-  return success();
+  return gradientType(location, w, type, dy, "a convolution of x with the result", // convolution-c6
+                      types);
+}
+
+// ---- what the three have in common
+
+LogicalResult ConvolutionOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                           const llvm::SmallBitVector &needed,
+                                           SmallVectorImpl<Value> &operandGradients) {
+  return gradients(Geometry(*this), builder, resultGradients[0], needed, operandGradients);
+}
+double ConvolutionOp::flops() { return Geometry(*this).flops(); }
+SmallVector<Replacement> ConvolutionOp::lowerToStep(StepBuilder &builder) {
+  return lowerToCall(Geometry(*this), builder);
+}
+FailureOr<Tensor> ConvolutionOp::interpret(ArrayRef<Tensor> operands) {
+  return interpreted(Geometry(*this), operands);
+}
+
+LogicalResult ConvolutionInputGradientOp::buildGradient(Builder &builder,
+                                                        ArrayRef<Value> resultGradients,
+                                                        const llvm::SmallBitVector &needed,
+                                                        SmallVectorImpl<Value> &operandGradients) {
+  return gradients(Geometry(*this), builder, resultGradients[0], needed, operandGradients);
+}
+double ConvolutionInputGradientOp::flops() { return Geometry(*this).flops(); }
+SmallVector<Replacement> ConvolutionInputGradientOp::lowerToStep(StepBuilder &builder) {
+  return lowerToCall(Geometry(*this), builder);
+}
+FailureOr<Tensor> ConvolutionInputGradientOp::interpret(ArrayRef<Tensor> operands) {
+  return interpreted(Geometry(*this), operands);
 }
 
 LogicalResult ConvolutionWeightGradientOp::buildGradient(Builder &builder,
                                                          ArrayRef<Value> resultGradients,
                                                          const llvm::SmallBitVector &needed,
                                                          SmallVectorImpl<Value> &operandGradients) {
-  Type element = getX().getType().getElementType();
-  Value dw = builder.cast(resultGradients[0], element);
-  operandGradients.assign(2, Value());
-  if (needed[0])
-    operandGradients[0] = builder.cast(
-        inputGradient(builder, *this, getDy(), dw, getX().getType().getShape()), element);
-  if (needed[1])
-    operandGradients[1] = builder.cast(convolve(builder, *this, getX(), dw), element);
-  return success();
+  return gradients(Geometry(*this), builder, resultGradients[0], needed, operandGradients);
 }
-
-double ConvolutionWeightGradientOp::flops() { return geometryOf(*this).flops(); }
-
+double ConvolutionWeightGradientOp::flops() { return Geometry(*this).flops(); }
 SmallVector<Replacement> ConvolutionWeightGradientOp::lowerToStep(StepBuilder &builder) {
-  return lowerToCall(builder, "convolution_weight_gradient", geometryOf(*this), getX(), getDy(),
-                     getOperation()->getOpResult(0));
+  return lowerToCall(Geometry(*this), builder);
 }
-
 FailureOr<Tensor> ConvolutionWeightGradientOp::interpret(ArrayRef<Tensor> operands) {
-  std::vector<double> x = operands[0].reals(), dy = operands[1].reals(),
-                      totals(getResult().getType().getNumElements());
-  forEachProduct(geometryOf(*this),
-                 [&](int64_t i, int64_t to, int64_t k) { totals[to] += x[i] * dy[k]; });
-  return Tensor::ofReals(getResult().getType(), totals);
+  return interpreted(Geometry(*this), operands);
 }
 
 static OnnxWeight weightsOfConv(unsigned input, ArrayRef<int64_t>) {
