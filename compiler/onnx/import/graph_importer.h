@@ -134,24 +134,25 @@ public:
   }
   mlir::Value tensorOf(ImportedValue &value, nn::Builder &at);
   mlir::LogicalResult fail(const GraphNode &node, const llvm::Twine &message,
-                           const llvm::Twine &advice = "") {
-    bool advisesExport = batch && advice.isTriviallyEmpty();
-    return report.error(ExitCode::unsupportedModel, graph.subject(node), message,
-                        advisesExport
-                            ? "an export with a symbolic first axis, for --dim in the place of "
-                              "--batch"
-                            : advice);
+                           const llvm::Twine &advice = "");
+  void warn(const GraphNode &node, llvm::StringRef finding, const llvm::Twine &message,
+            const llvm::Twine &advice) {
+    report.warning(findingOf(finding), graph.subject(node), message, advice);
+  }
+  /// A node or an output of the model reads it.
+  bool isRead(llvm::StringRef value) const {
+    return !graph.uses(value).empty() || graph.isOutput(value);
+  }
+  mlir::FailureOr<nn::Tensor> tensorOfAttribute(const GraphNode &node,
+                                                const onnx::AttributeProto &attribute);
+  nn::BatchNormMode modeOf(const GraphNode &node) const { return batchNormModes.of(node); }
+  /// The newest value of a buffer in a step, by initializer; null where it is none.
+  mlir::Value *bufferOf(llvm::StringRef name) {
+    auto found = buffers.find(name);
+    return found == buffers.end() ? nullptr : &found->second;
   }
   mlir::Value besideSamples(const GraphNode &node, mlir::Value input, nn::Builder &at);
   nn::Tensor shapeForBatch(const GraphNode &node, const nn::Tensor &shape);
-
-  const ModelFile &file;
-  const Graph &graph;
-  const BatchNormModes batchNormModes;
-  mlir::MLIRContext &context;
-  Report &report;
-  llvm::MapVector<llvm::StringRef, mlir::Value>
-      buffers; // by initializer: its newest value in a step
 
 private:
   using Operations = llvm::SmallPtrSet<mlir::Operation *, 8>;
@@ -195,6 +196,7 @@ private:
 
   // Of sequences (import_sequences.cpp).
   bool importOfSequences(const GraphNode &node, nn::Builder &at, bool &handled);
+  bool importElement(const GraphNode &node, nn::Builder &at);
   bool splitToSequence(const GraphNode &node, nn::Builder &at);
   bool concatSequence(const GraphNode &node, nn::Builder &at);
   bool importPart(const GraphNode &of, llvm::StringRef opType, llvm::ArrayRef<std::string> inputs,
@@ -211,6 +213,12 @@ private:
   bool define(const GraphNode &node, unsigned output, ImportedValue value);
   void inheritPath(const GraphNode &node);
 
+  const ModelFile &file;
+  const Graph &graph;
+  const BatchNormModes batchNormModes;
+  mlir::MLIRContext &context;
+  Report &report;
+  llvm::MapVector<llvm::StringRef, mlir::Value> buffers;
   mlir::OpBuilder builder;
   nn::Interpreter interpreter{nn::kLargestFolded};
   mlir::func::FuncOp function;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an importer of one operator sees of its node.
-#include "compiler/onnx/import/evaluate.h"
 #include "compiler/onnx/import/graph_importer.h"
 #include "compiler/onnx/parameters/ledger.h"
 #include "dialects/nn/onnx/onnx_types.h"
@@ -41,8 +40,7 @@ std::vector<InputType> ImportedNode::inputTypes() const {
 
 bool ImportedNode::outputUsed(unsigned index) const {
   return index < node.outputs.size() && !node.outputs[index].empty() &&
-         (!importer.graph.uses(node.outputs[index]).empty() ||
-          importer.graph.isOutput(node.outputs[index]));
+         importer.isRead(node.outputs[index]);
 }
 
 LogicalResult ImportedNode::alignSecond() {
@@ -105,7 +103,7 @@ Value ImportedNode::input(unsigned index) {
   // Importers of operators newer than the declarations may meet this; import goes on to report
   // more.
   (void)error("input " + Twine(index) + " is missing");
-  return nodeBuilder.constant(0, RankedTensorType::get({}, Float32Type::get(&importer.context)));
+  return nodeBuilder.constant(0, RankedTensorType::get({}, nodeBuilder.op().getF32Type()));
 }
 
 nn::Tensor ImportedNode::constant(unsigned index) {
@@ -135,18 +133,10 @@ std::optional<SmallVector<std::string>> ImportedNode::strings(StringRef name) co
 }
 
 nn::Tensor ImportedNode::tensor(StringRef name) const {
-  std::string why;
   const onnx::AttributeProto *found = node.attribute(name);
-  auto bytes = found ? importer.file.tensorOfAttribute(*found, why) : nullptr;
-  if (found && !bytes) {
-    refused = true;
-    bool isSupported = elementBytes(found->t().data_type()) &&
-                       found->t().data_location() != onnx::TensorProto::EXTERNAL;
-    (void)importer.report.error(isSupported ? ExitCode::unreadableModel
-                                            : ExitCode::unsupportedModel,
-                                importer.graph.subject(node), "attribute '" + name + "' " + why);
-  }
-  return bytes ? tensorOfBytes(importer.context, *bytes, true) : nn::Tensor();
+  FailureOr<nn::Tensor> tensor = found ? importer.tensorOfAttribute(node, *found) : nn::Tensor();
+  refused |= failed(tensor);
+  return tensor.value_or(nn::Tensor());
 }
 
 LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
@@ -162,18 +152,19 @@ LogicalResult ImportedNode::refuseUnknown(unsigned input, const Twine &what) {
                cause.advice);
 }
 
-nn::BatchNormMode ImportedNode::batchNormMode() const { return importer.batchNormModes.of(node); }
+nn::BatchNormMode ImportedNode::batchNormMode() const { return importer.modeOf(node); }
 
 Value ImportedNode::buffer(unsigned index) {
-  return hasInput(index) ? importer.buffers.lookup(node.inputs[index]) : Value();
+  Value *newest = hasInput(index) ? importer.bufferOf(node.inputs[index]) : nullptr;
+  return newest ? *newest : Value();
 }
 
 void ImportedNode::replaceBuffer(unsigned index, Value value) {
-  importer.buffers.find(node.inputs[index])->second = value;
+  *importer.bufferOf(node.inputs[index]) = value;
 }
 
 void ImportedNode::warning(StringRef name, const Twine &message, const Twine &advice) {
-  importer.report.warning(findingOf(name), importer.graph.subject(node), message, advice);
+  importer.warn(node, name, message, advice);
 }
 
 } // namespace trainc::reader

@@ -19,6 +19,26 @@ using namespace mlir;
 
 namespace trainc::reader {
 
+LogicalResult Importer::fail(const GraphNode &node, const Twine &message, const Twine &advice) {
+  const bool advisesExport = batch && advice.isTriviallyEmpty();
+  return report.error(ExitCode::unsupportedModel, graph.subject(node), message,
+                      advisesExport
+                          ? "an export with a symbolic first axis, for --dim in the place "
+                            "of --batch"
+                          : advice);
+}
+
+FailureOr<nn::Tensor> Importer::tensorOfAttribute(const GraphNode &node,
+                                                  const onnx::AttributeProto &attribute) {
+  std::string why;
+  if (auto bytes = file.tensorOfAttribute(attribute, why))
+    return tensorOfBytes(context, *bytes, true);
+  bool isSupported = elementBytes(attribute.t().data_type()) &&
+                     attribute.t().data_location() != onnx::TensorProto::EXTERNAL;
+  return report.error(isSupported ? ExitCode::unreadableModel : ExitCode::unsupportedModel,
+                      graph.subject(node), "attribute '" + attribute.name() + "' " + why);
+}
+
 Value Importer::tensorOf(ImportedValue &value, nn::Builder &at) {
   if (!value.tensor && !value.isSequence)
     value.tensor = at.constant(value.constant.attribute());
