@@ -10,12 +10,29 @@
 
 namespace trainc {
 
+// What this rank does in a step. Where a step is not cut into stages, `backward` of a micro-batch
+// is its forward pass too and adds the gradients, except the last ones, which `reduce` adds.
+static std::vector<stage_action> actions_of(const program &program, const stage_layout &layout,
+                                            int64_t micro_batches) {
+  if (program.stages) {
+    const action_list &list = program.stages->lists[layout.stage];
+    return {list.actions, list.actions + list.count};
+  }
+  std::vector<stage_action> actions;
+  const int last = static_cast<int>(micro_batches) - 1;
+  for (int j = 0; j <= last; ++j)
+    actions.push_back({.kind = stage_action_kind::backward, .micro_batch = j});
+  actions.push_back({.kind = stage_action_kind::reduce, .micro_batch = last});
+  actions.push_back({.kind = stage_action_kind::update});
+  return actions;
+}
+
 gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed,
                              bool mean_per_batch)
     : run_(run), feed_(feed), layout_(run.prog, run.ranks.rank(), run.ranks.size()),
-      micro_batches_(micro_batches), seed_(seed),
-      mean_per_batch_(mean_per_batch ||
-                      (run.prog.loss_part_count > 0 && micro_batches * run.ranks.size() == 1)),
+      micro_batches_(micro_batches), actions_(actions_of(run.prog, layout_, micro_batches)),
+      seed_(seed), mean_per_batch_(mean_per_batch || (run.prog.loss_part_count > 0 &&
+                                                      micro_batches * run.ranks.size() == 1)),
       faults_(static_cast<size_t>(micro_batches)), kept_(run.target, run.prog, micro_batches),
       reports_(run, static_cast<size_t>(micro_batches)) {
   if (run.prog.count_labels && !mean_per_batch_)
@@ -48,8 +65,7 @@ void gradient_step::count_labels(data_part part, int64_t first_batch, int64_t st
         visit(run_.prog.loss_parts[i].weight, i);
   };
   for (int64_t j = 0; j < micro_batches_; ++j) {
-    const bool is_last = j == micro_batches_ - 1;
-    const int64_t next = is_last ? first_batch + number_of(0) : batch_behind(first_batch, j);
+    const int64_t next = first_batch + number_of((j + 1) % micro_batches_);
     submit(part, first_batch + number_of(j), next);
     set_random_key(run_.target, run_.prog, seed_, step, number_of(j));
     run_.target.run(entry::count_labels);
@@ -92,100 +108,82 @@ void gradient_step::set_part_scales(data_part part, int64_t first_batch, int64_t
   }
 }
 
-// The batch that is asked for after the one of a micro-batch: of this step or the next.
-int64_t gradient_step::batch_behind(int64_t first_batch, int64_t micro_batch) const {
-  return micro_batch == micro_batches_ - 1 ? first_batch + batches_per_step() + number_of(0)
-                                           : first_batch + number_of(micro_batch + 1);
+bool gradient_step::reads_batch(const stage_action &action) const {
+  if (!run_.prog.stages)
+    return action.kind == stage_action_kind::backward;
+  return action.kind == stage_action_kind::forward &&
+         run_.prog.stages->chunks[action.chunk].input_count > 0;
 }
 
-void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, bool with_update) {
-  for (int64_t j = 0; j < micro_batches_; ++j) {
-    const int64_t next = batch_behind(first_batch, j);
-    note({.kind = stage_action_kind::backward, .micro_batch = static_cast<int>(j)});
-    submit(part, first_batch + number_of(j), next);
+// The batch that is read after the one of an action, of this step or the next. Chunks of a stage
+// read the same ones in turn.
+int64_t gradient_step::batch_after(int64_t first_batch, size_t action) const {
+  size_t next = action;
+  do
+    next = (next + 1) % actions_.size();
+  while (!reads_batch(actions_[next]));
+  return first_batch + number_of(actions_[next].micro_batch) +
+         (next <= action ? batches_per_step() : 0);
+}
+
+// Micro-batches come to each chunk in ascending order, forward and backward.
+void gradient_step::act(data_part part, int64_t first_batch, int64_t step, bool with_update) {
+  for (size_t i = 0; i < actions_.size(); ++i) {
+    const stage_action &action = actions_[i];
+    if (action.kind == stage_action_kind::update && !with_update)
+      continue;
+    note(action);
+    const bool reads = reads_batch(action);
+    const int64_t next = reads ? batch_after(first_batch, i) : -1;
+    if (reads)
+      submit(part, first_batch + number_of(action.micro_batch), next);
+    if (action.kind == stage_action_kind::update)
+      run_.target.run(entry::update);
+    else if (run_.prog.stages)
+      act_in_stage(action, reads, step);
+    else
+      act_alone(action, step);
+    if (reads)
+      feed_.load_ahead(part, next);
+  }
+}
+
+void gradient_step::act_alone(const stage_action &action, int64_t step) {
+  const int64_t j = action.micro_batch;
+  if (action.kind == stage_action_kind::backward) {
     set_random_key(run_.target, run_.prog, seed_, step, number_of(j));
     run_.target.run(entry::forward_backward);
-    run_.watch.now(activity::exchanging);
     if (j == micro_batches_ - 1)
-      note({.kind = stage_action_kind::reduce});
-    run_.target.sum_gradients(j);
-    run_.watch.now(activity::computing);
-    kept_.keep_losses(j);
-    if (j == micro_batches_ - 1 && with_update) {
-      note({.kind = stage_action_kind::update});
-      run_.target.run(entry::update);
-    }
-    feed_.load_ahead(part, next);
+      return;
   }
+  run_.watch.now(activity::exchanging);
+  run_.target.sum_gradients(j);
+  run_.watch.now(activity::computing);
+  kept_.keep_losses(j);
 }
 
-// The batch that this rank's stage reads after the one of a forward action: chunks read the same
-// ones in turn.
-int64_t gradient_step::batch_behind_action(int64_t first_batch, int64_t action) const {
-  const pipeline &stages = *run_.prog.stages;
-  const action_list &list = stages.lists[layout_.stage];
-  for (int64_t ahead = 1; ahead <= list.count; ++ahead) {
-    const int64_t i = (action + ahead) % list.count;
-    const stage_action &next = list.actions[i];
-    if (next.kind == stage_action_kind::forward && stages.chunks[next.chunk].input_count > 0)
-      return first_batch + number_of(next.micro_batch) + (i <= action ? batches_per_step() : 0);
+void gradient_step::act_in_stage(const stage_action &action, bool reads, int64_t step) {
+  if (action.kind == stage_action_kind::reduce || action.kind == stage_action_kind::norm) {
+    run_.watch.now(activity::exchanging);
+    run_.target.run(action);
+    return run_.watch.now(activity::computing);
   }
-  return -1;
-}
-
-// The actions of this rank's stage. Micro-batches come to each chunk in ascending order, forward
-// and backward.
-void gradient_step::act(data_part part, int64_t first_batch, int64_t step, bool with_update) {
-  const pipeline &stages = *run_.prog.stages;
-  const action_list &list = stages.lists[layout_.stage];
-  for (int64_t i = 0; i < list.count; ++i) {
-    const stage_action &action = list.actions[i];
-    const int64_t j = action.micro_batch;
-    note(action);
-    switch (action.kind) {
-    case stage_action_kind::forward: {
-      const bool reads_batch = stages.chunks[action.chunk].input_count > 0;
-      const int64_t next = reads_batch ? batch_behind_action(first_batch, i) : -1;
-      if (reads_batch) {
-        submit(part, first_batch + number_of(j), next);
-        run_.target.keep_inputs(action);
-        faults_[static_cast<size_t>(j)] |= status_ != 0 ? 1 : 0;
-      }
-      set_random_key(run_.target, run_.prog, seed_, step, number_of(j));
-      run_.target.run(action);
-      if (action.chunk == stages.loss_chunk)
-        kept_.keep_losses(j, action.slot);
-      if (reads_batch)
-        feed_.load_ahead(part, next);
-      break;
-    }
-    case stage_action_kind::backward:
-    case stage_action_kind::input_gradient:
-    case stage_action_kind::weight_gradient:
-      set_random_key(run_.target, run_.prog, seed_, step, number_of(j));
-      run_.target.set_scalar(run_.prog.batch_fault_offset, faults_[static_cast<size_t>(j)]);
-      run_.target.run(action);
-      break;
-    case stage_action_kind::send_activation:
-    case stage_action_kind::receive_activation:
-    case stage_action_kind::send_gradient:
-    case stage_action_kind::receive_gradient:
-      run_.watch.now(activity::exchanging);
-      faults_[static_cast<size_t>(j)] |=
-          run_.target.move(action, faults_[static_cast<size_t>(j)] != 0) ? 1 : 0;
-      run_.watch.now(activity::computing);
-      break;
-    case stage_action_kind::reduce:
-    case stage_action_kind::norm:
-      run_.watch.now(activity::exchanging);
-      run_.target.run(action);
-      run_.watch.now(activity::computing);
-      break;
-    case stage_action_kind::update:
-      if (with_update)
-        run_.target.run(entry::update);
-    }
+  char &fault = faults_[static_cast<size_t>(action.micro_batch)];
+  if (action.boundary >= 0) { // a message
+    run_.watch.now(activity::exchanging);
+    fault |= run_.target.move(action, fault != 0) ? 1 : 0;
+    return run_.watch.now(activity::computing);
   }
+  if (reads) {
+    run_.target.keep_inputs(action);
+    fault |= status_ != 0 ? 1 : 0;
+  }
+  set_random_key(run_.target, run_.prog, seed_, step, number_of(action.micro_batch));
+  if (action.kind != stage_action_kind::forward)
+    run_.target.set_scalar(run_.prog.batch_fault_offset, fault);
+  run_.target.run(action);
+  if (action.kind == stage_action_kind::forward && action.chunk == run_.prog.stages->loss_chunk)
+    kept_.keep_losses(action.micro_batch, action.slot);
 }
 
 step_result gradient_step::take(data_part part, int64_t first_batch, int64_t step,
@@ -196,10 +194,7 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
   run_.target.expect_update(with_update);
   set_part_scales(part, first_batch, step);
   std::fill(faults_.begin(), faults_.end(), 0);
-  if (run_.prog.stages)
-    act(part, first_batch, step, with_update);
-  else
-    queue(part, first_batch, step, with_update);
+  act(part, first_batch, step, with_update);
   if (observer_)
     observer_->ends();
   if (with_update)

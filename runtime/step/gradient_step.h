@@ -68,8 +68,9 @@ private:
   }
   void set_part_scales(data_part part, int64_t first_batch, int64_t step);
   void count_labels(data_part part, int64_t first_batch, int64_t step);
-  void queue(data_part part, int64_t first_batch, int64_t step, bool with_update);
   void act(data_part part, int64_t first_batch, int64_t step, bool with_update);
+  void act_alone(const stage_action &action, int64_t step);
+  void act_in_stage(const stage_action &action, bool reads, int64_t step);
   // Over all replicas.
   int64_t number_of(int64_t micro_batch) const {
     return run_.prog.shards_gradients ? micro_batch * layout_.replicas + layout_.replica
@@ -83,13 +84,14 @@ private:
       visit(static_cast<int>(in_turn ? number % layout_.replicas : number / micro_batches_),
             in_turn ? number / layout_.replicas : number % micro_batches_);
   }
-  int64_t batch_behind(int64_t first_batch, int64_t micro_batch) const;
-  int64_t batch_behind_action(int64_t first_batch, int64_t action) const;
+  bool reads_batch(const stage_action &action) const;
+  int64_t batch_after(int64_t first_batch, size_t action) const;
 
   run &run_;
   batch_feed &feed_;
   stage_layout layout_;
   int64_t micro_batches_;
+  std::vector<stage_action> actions_;
   uint64_t seed_;
   // Every micro-batch weighs 1: asked for, or it is the only one of a step, and a loss of several
   // parts then needs no count of the whole step.
