@@ -18,37 +18,6 @@ namespace {
 
 using Rows = std::vector<std::string>;
 
-StringRef actionName(planning::ActionKind kind) {
-  using planning::ActionKind;
-  switch (kind) {
-  case ActionKind::forward:
-    return "forward";
-  case ActionKind::backward:
-    return "backward";
-  case ActionKind::inputGradient:
-    return "input_gradient";
-  case ActionKind::weightGradient:
-    return "weight_gradient";
-  case ActionKind::sendActivation:
-    return "send_activation";
-  case ActionKind::receiveActivation:
-    return "receive_activation";
-  case ActionKind::sendGradient:
-    return "send_gradient";
-  case ActionKind::receiveGradient:
-    return "receive_gradient";
-  case ActionKind::reduce:
-    return "reduce";
-  case ActionKind::norm:
-    return "norm";
-  case ActionKind::update:
-    return "update";
-  case ActionKind::addShared: // split-pipeline gives a parameter one gradient
-    break;
-  }
-  return "";
-}
-
 class PipelinePrinter {
 public:
   PipelinePrinter(ModuleOp module, ArrayRef<std::string> inputs, SourceWriter &writer)
@@ -151,8 +120,9 @@ private:
       if (isMessage)
         slot = action.microBatch % plan.schedule.stashSlots[action.chunk];
       rows.push_back(llvm::formatv("{{stage_action_kind::{0}, {1}, {2}, {3}, {4}, {5}}",
-                                   actionName(action.kind), action.chunk, action.microBatch, slot,
-                                   action.boundary, isMessage ? action.slot : -1));
+                                   sanitize(planning::nameOf(action.kind)), action.chunk,
+                                   action.microBatch, slot, action.boundary,
+                                   isMessage ? action.slot : -1));
     }
     return rows;
   }

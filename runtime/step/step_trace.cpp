@@ -4,6 +4,7 @@
 #include "runtime/process/clock.h"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -42,31 +43,14 @@ std::exception_ptr no_memory(int rank) {
 } // namespace
 
 const char *name_of(stage_action_kind kind) {
-  switch (kind) {
-  case stage_action_kind::forward:
-    return "forward";
-  case stage_action_kind::backward:
-    return "backward";
-  case stage_action_kind::input_gradient:
-    return "input gradient";
-  case stage_action_kind::weight_gradient:
-    return "weight gradient";
-  case stage_action_kind::send_activation:
-    return "send activation";
-  case stage_action_kind::receive_activation:
-    return "receive activation";
-  case stage_action_kind::send_gradient:
-    return "send gradient";
-  case stage_action_kind::receive_gradient:
-    return "receive gradient";
-  case stage_action_kind::reduce:
-    return "reduce";
-  case stage_action_kind::norm:
-    return "norm";
-  case stage_action_kind::update:
-    return "update";
-  }
-  return "";
+  static constexpr const char *names[] = {"forward",         "backward",
+                                          "input gradient",  "weight gradient",
+                                          "send activation", "receive activation",
+                                          "send gradient",   "receive gradient",
+                                          "reduce",          "norm",
+                                          "update"};
+  static_assert(std::size(names) == static_cast<size_t>(stage_action_kind::update) + 1);
+  return names[static_cast<size_t>(kind)];
 }
 
 // Ranks of one host have one clock. Between hosts the instants after a barrier
