@@ -127,7 +127,7 @@ std::string trainc::constantsSource(const MemoryNames &names) {
   for (nn::ConstantOp op : names.constants()) {
     const std::string &name = names.find(op.getResult())->name;
     writer.line("static_assert(offsetof(constant_tables, " + name + ") == memory::shared::" + name +
-                ");");
+                ".offset);");
   }
   if (isBinary(names)) {
     writeBinary(writer, constantsData(names).size());

@@ -12,18 +12,24 @@ namespace {
 
 /// Elements from the buffer's address on that the kernel may touch: what its access
 /// reaches, or the whole tensor where an index or a condition decides.
-std::string extentText(kernel::FunctionOp function, unsigned argument, ArrayRef<int64_t> elements) {
-  auto access = cast<kernel::AccessAttr>(function.getAccesses()[argument]);
-  for (Operation *user : function.getBody().getArgument(argument).getUsers())
-    if (auto load = dyn_cast<kernel::LoadOp>(user);
-        load && (load.getIndex() || load.getPredicate()))
-      return argument < elements.size() && elements[argument] >= 0
-                 ? std::to_string(elements[argument])
-                 : "unknown_extent";
-  int64_t last = access.getOffset();
-  for (auto [size, stride] : llvm::zip(function.getDims(), access.getStrides()))
-    last += std::max<int64_t>(0, stride * (size - 1));
-  return std::to_string(last + 1);
+std::string extentText(kernel::FunctionOp function, unsigned first, const KernelNames &names,
+                       ArrayRef<int64_t> elements) {
+  int64_t extent = 0;
+  for (BlockArgument argument : function.getBody().getArguments()) {
+    if (names.same[argument.getArgNumber()] != first)
+      continue;
+    for (Operation *user : argument.getUsers())
+      if (auto load = dyn_cast<kernel::LoadOp>(user);
+          load && (load.getIndex() || load.getPredicate()))
+        return first < elements.size() && elements[first] >= 0 ? std::to_string(elements[first])
+                                                               : "unknown_extent";
+    auto access = cast<kernel::AccessAttr>(function.getAccesses()[argument.getArgNumber()]);
+    int64_t last = access.getOffset();
+    for (auto [size, stride] : llvm::zip(function.getDims(), access.getStrides()))
+      last += std::max<int64_t>(0, stride * (size - 1));
+    extent = std::max(extent, last + 1);
+  }
+  return std::to_string(extent);
 }
 
 void printLaunch(kernel::FunctionOp function, const KernelNames &names, ArrayRef<int64_t> elements,
@@ -56,7 +62,7 @@ void printLaunch(kernel::FunctionOp function, const KernelNames &names, ArrayRef
     if (names.inParts && access.getStrides() == ArrayRef<int64_t>{1})
       buffer(i < inputs, names.buffers[i] + " + first", "points");
     else
-      buffer(i < inputs, names.buffers[i], extentText(function, i, elements));
+      buffer(i < inputs, names.buffers[i], extentText(function, i, names, elements));
   }
   if (device.stage == kernel::Stage::parts)
     parts();

@@ -23,7 +23,7 @@ DeviceFunction::DeviceFunction(kernel::FunctionOp function, const KernelNames &n
   llvm::DenseSet<unsigned> used;
   for (Operation *op : wanted)
     if (isa<kernel::LoadOp, kernel::StoreOp>(op))
-      used.insert(argumentOf(op));
+      used.insert(names.same[argumentOf(op)]);
   for (unsigned i = 0; i < names.buffers.size(); ++i)
     if (used.contains(i))
       buffers.push_back(i);

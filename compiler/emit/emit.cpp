@@ -24,10 +24,40 @@ std::string generic(StringRef name, size_t number, size_t inputs) {
   return name.empty() ? (number < inputs ? "in" : "out") : name.str();
 }
 
+/// What the steps that launch a kernel have in common.
+struct Launches {
+  kernel::StepOpInterface first;
+  SmallVector<int64_t> elements; // of each input; -1 where they differ
+  SmallVector<unsigned> same;    // for each input the first one that is always the same tensor
+
+  void add(kernel::StepOpInterface launch, const MemoryNames &memory) {
+    const size_t inputs = launch->getNumOperands();
+    if (!first) {
+      first = launch;
+      same.assign(inputs, 0);
+    }
+    const SmallVector<unsigned> before = same;
+    SmallVector<const PlacedTensor *> tensors;
+    for (auto [i, input] : llvm::enumerate(launch->getOperands())) {
+      int64_t count = cast<RankedTensorType>(input.getType()).getNumElements();
+      if (i == elements.size())
+        elements.push_back(count);
+      else if (elements[i] != count)
+        elements[i] = -1;
+      tensors.push_back(memory.find(input));
+      for (same[i] = 0; before[same[i]] != before[i] || tensors[same[i]] != tensors[i];)
+        ++same[i];
+    }
+  }
+};
+
+using LaunchTable = llvm::StringMap<Launches>;
+
 /// Names of a kernel: its buffers' after the tensors of its first launch and what stores the
 /// results, none of them among `words`. `functions` are the names of all kernels' functions.
-KernelNames nameKernel(kernel::FunctionOp function, kernel::StepOpInterface launch,
+KernelNames nameKernel(kernel::FunctionOp function, const Launches &launches,
                        const MemoryNames &memory, const Words &words, NameTable &functions) {
+  kernel::StepOpInterface launch = launches.first;
   KernelNames names;
   names.locals = NameTable(words);
   names.function = functions.value(sanitize(function.getSymName()), "_kernel");
@@ -58,7 +88,10 @@ KernelNames nameKernel(kernel::FunctionOp function, kernel::StepOpInterface laun
           typeText(tensor ? Type(tensor->type)
                           : (number < inputs ? launch->getOperand(number).getType()
                                              : launch->getResult(number - inputs).getType())));
-    names.buffers.push_back(names.locals.unique(generic(name, number, inputs)));
+    names.same.push_back(number < launches.same.size() ? launches.same[number] : number);
+    names.buffers.push_back(names.same.back() == number
+                                ? names.locals.unique(generic(name, number, inputs))
+                                : names.buffers[names.same.back()]);
   }
   return names;
 }
@@ -91,6 +124,8 @@ void describeKernel(kernel::FunctionOp function, const KernelNames &names, Sourc
   size_t inputs = names.buffers.size() - function.getOutputs();
   std::string reads, writes;
   for (size_t i = 0; i < names.buffers.size(); ++i) {
+    if (names.same[i] != i)
+      continue;
     std::string &list = i < inputs ? reads : writes;
     std::string type = i < names.types.size() ? names.types[i] : accessText(function, i);
     std::replace(type.begin(), type.end(), ' ', kNoBreak);
@@ -140,20 +175,6 @@ std::string kernelsHeader(const NamedKernels &kernels) {
   return resolved(writer.text());
 }
 
-/// Elements of the tensors that steps pass as a kernel's inputs; -1 where they differ.
-using InputElements = llvm::StringMap<SmallVector<int64_t>>;
-
-void addElements(kernel::StepOpInterface launch, InputElements &elements) {
-  auto [entry, isNew] = elements.try_emplace(launch.calledKernel().getValue());
-  for (auto [i, input] : llvm::enumerate(launch->getOperands())) {
-    int64_t count = cast<RankedTensorType>(input.getType()).getNumElements();
-    if (isNew)
-      entry->second.push_back(count);
-    else if (i < entry->second.size() && entry->second[i] != count)
-      entry->second[i] = -1;
-  }
-}
-
 bool drawsNumbers(kernel::FunctionOp function) {
   return function.walk([](kernel::RandomBitsOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
@@ -161,7 +182,7 @@ bool drawsNumbers(kernel::FunctionOp function) {
 
 /// Text of kernels.cpp or kernels.cu, with marks at chosen names.
 FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef target,
-                                     const InputElements &elements) {
+                                     const LaunchTable &launches) {
   bool cuda = target == "cuda";
   SourceWriter source;
   source.line("// The kernels. Each comment names the model nodes of the kernel's first use.");
@@ -180,9 +201,10 @@ FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef targ
   for (auto [function, names] : kernels) {
     source.line();
     describeKernel(function, *names, source);
-    failed |= mlir::failed(
-        cuda ? emitCudaKernel(function, *names, elements.lookup(function.getSymName()), source)
-             : emitCpuKernel(function, *names, source));
+    failed |=
+        mlir::failed(cuda ? emitCudaKernel(function, *names,
+                                           launches.lookup(function.getSymName()).elements, source)
+                          : emitCpuKernel(function, *names, source));
   }
   source.line();
   source.indent();
@@ -226,15 +248,12 @@ std::vector<std::string> entriesOf(ModuleOp module) {
 static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &memory,
                                            StringRef target, KernelTable &table,
                                            NamedKernels &kernels) {
-  llvm::StringMap<kernel::StepOpInterface> firstLaunch;
-  InputElements elements;
+  LaunchTable launches;
   for (const std::string &entry : memory.entries())
     if (auto function = module.lookupSymbol<func::FuncOp>(entry))
       for (auto step : function.getBody().getOps<kernel::StepOpInterface>())
-        if (FlatSymbolRefAttr kernel = step.calledKernel()) {
-          firstLaunch.try_emplace(kernel.getValue(), step);
-          addElements(step, elements);
-        }
+        if (FlatSymbolRefAttr kernel = step.calledKernel())
+          launches[kernel.getValue()].add(step, memory);
   const llvm::StringSet<> inParts = kernelsOf(updatesInParts(module));
   Words words;
   while (true) {
@@ -244,11 +263,11 @@ static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &m
     for (auto function : module.getOps<kernel::FunctionOp>()) {
       StringRef symbol = function.getSymName();
       KernelNames &names = table[symbol];
-      names = nameKernel(function, firstLaunch.lookup(symbol), memory, avoided, functions);
+      names = nameKernel(function, launches.lookup(symbol), memory, avoided, functions);
       names.inParts = inParts.contains(symbol);
       kernels.push_back({function, &names});
     }
-    FailureOr<std::string> source = kernelsSource(kernels, target, elements);
+    FailureOr<std::string> source = kernelsSource(kernels, target, launches);
     if (failed(source) || !addWords(*source, words))
       return source;
   }

@@ -24,6 +24,8 @@ struct KernelNames {
   llvm::SmallVector<std::string> deviceFunctions; // one for each part of a schedule for cuda
   llvm::SmallVector<std::string> indices;         // one per dimension
   llvm::SmallVector<std::string> buffers;         // one per argument
+  /// For each argument the first one that is the same tensor in every launch: they are one in C++.
+  llvm::SmallVector<unsigned> same;
   llvm::SmallVector<std::string> types; // of the tensors in its first launch: `f32 [4, 64]`
   NameTable locals;                     // with all of these, for what stands in the body
   // The caller says which points of the only dimension: `element_range points`, for cuda several.
@@ -63,6 +65,10 @@ private:
   Text expression(mlir::Operation &op);
   Text constant(mlir::Attribute value);
   Text compareIntegers(mlir::Operation &op);
+  Text compareFloats(mlir::arith::CmpFOp compare);
+  Text selection(mlir::arith::SelectOp select);
+  Text conversion(mlir::Operation &op);
+  Text operation(mlir::Operation &op, const std::string &sign, int precedence);
   std::string operand(mlir::Value value, int minimum);
   std::string address(unsigned argument);
   std::string indexed(kernel::LoadOp load, const std::string &at);

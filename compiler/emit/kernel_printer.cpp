@@ -65,10 +65,15 @@ void trainc::kernelSignature(kernel::FunctionOp function, const KernelNames &nam
     parameters.push_back(isa_and_nonnull<kernel::CudaScheduleAttr>(function.getScheduleAttr())
                              ? "const ranges_of_run &ranges"
                              : "element_range points");
+  auto isUsed = [&](unsigned first) {
+    return llvm::any_of(function.getBody().getArguments(), [&](BlockArgument argument) {
+      return names.same[argument.getArgNumber()] == first && !argument.use_empty();
+    });
+  };
   for (auto [i, name] : llvm::enumerate(names.buffers))
-    parameters.push_back(
-        (function.getBody().getArgument(i).use_empty() ? "[[maybe_unused]] " : "") +
-        bufferParameter(function, i, name));
+    if (names.same[i] == i)
+      parameters.push_back((isUsed(i) ? "" : "[[maybe_unused]] ") +
+                           bufferParameter(function, i, name));
   if (function.getScratchBytes() > 0)
     parameters.push_back("char *scratch");
   writer.call("void " + names.function, parameters, tail);

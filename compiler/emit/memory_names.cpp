@@ -2,6 +2,7 @@
 //
 // Names and places of the tensors of a planned module, and memory.h.
 #include "compiler/emit/memory_names.h"
+#include "compiler/emit/expressions.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/train.h"
@@ -161,24 +162,15 @@ std::string MemoryNames::resultName(kernel::StepOpInterface step, unsigned resul
   return stored.empty() || stored == lastParts(name) ? name : name + "_" + stored;
 }
 
-LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
-  NameTable names = sharedNames;
-  bool failed = false;
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (train::roleOf(function, i) && places.contains(function.getArgument(i)))
-      continue;
-    else
-      failed |= mlir::failed(addArgument(function, i, names));
-
-  // Gradients of parameters and the loss are known by what they are, not by the node that made
-  // them.
+/// Gradients of parameters and the loss are known by what they are, not by the node that made them.
+static llvm::DenseMap<Value, std::string> namesByRole(func::FuncOp function) {
   llvm::DenseMap<Value, std::string> resultNames;
   llvm::StringMap<std::string> titles; // of parameters, by ONNX name
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (auto role = train::roleOf(function, i); role && role.getName())
       titles[role.getName()] = role.getTitle().str();
-  Operation *terminator = function.getBody().front().getTerminator();
-  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+  for (auto [i, value] :
+       llvm::enumerate(function.getBody().front().getTerminator()->getOperands())) {
     train::RoleAttrInterface role = train::resultRoleOf(function, i);
     while (auto view = value.getDefiningOp<nn::ReshapeOp>())
       value = view->getOperand(0);
@@ -189,31 +181,25 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
     else if (const std::string name = role ? role.getResultName() : ""; !name.empty())
       resultNames[value] = name;
   }
+  return resultNames;
+}
 
-  int step = 0; // after the last one: the end of the function
-  for (auto op : function.getBody().front().getOps<kernel::StepOpInterface>()) {
-    for (Value operand : op->getOperands())
-      if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(operand)))
-        tensor->lastStep = step;
-    for (auto [i, result] : llvm::enumerate(op->getResults())) {
-      std::string name = resultNames.contains(result) ? resultNames[result] : resultName(op, i);
-      std::string title = nodeName(op->getLoc()).title();
-      failed |= mlir::failed(add(result, op.resultPlace(i), name, title, false, names));
-      if (PlacedTensor *tensor = places.lookup(result))
-        tensor->firstStep = tensor->lastStep = step;
-    }
-    ++step;
-  }
-  llvm::DenseMap<unsigned, int> untilAdded; // of gradients of which the ranks keep parts alone
+/// What the function returns lives to its end; a gradient that the ranks keep in parts only until
+/// it is added.
+void MemoryNames::holdResults(func::FuncOp function, int end) {
+  llvm::DenseMap<unsigned, int> untilAdded;
   for (const GradientBucket &bucket : gradientBucketsOf(function))
     for (unsigned gradient : bucket.gradients)
-      untilAdded[gradient] = std::min(bucket.until, step);
-  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
+      untilAdded[gradient] = std::min(bucket.until, end);
+  for (auto [i, value] : llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
     if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(value))) {
       auto added = untilAdded.find(i);
       tensor->lastStep =
-          std::max(tensor->lastStep, added == untilAdded.end() ? step : added->second);
+          std::max(tensor->lastStep, added == untilAdded.end() ? end : added->second);
     }
+}
+
+void MemoryNames::listOwn(func::FuncOp function) {
   auto &own = entryTensors[function.getName()];
   llvm::DenseSet<const PlacedTensor *> shared(sharedTensors.begin(), sharedTensors.end());
   auto addOwn = [&](Value value) {
@@ -224,6 +210,35 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
   llvm::for_each(function.getArguments(), addOwn);
   for (auto op : function.getBody().front().getOps<kernel::StepOpInterface>())
     llvm::for_each(op->getResults(), addOwn);
+}
+
+LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
+  NameTable names = sharedNames;
+  bool failed = false;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (train::roleOf(function, i) && places.contains(function.getArgument(i)))
+      continue;
+    else
+      failed |= mlir::failed(addArgument(function, i, names));
+
+  const llvm::DenseMap<Value, std::string> resultNames = namesByRole(function);
+  int step = 0; // after the last one: the end of the function
+  for (auto op : function.getBody().front().getOps<kernel::StepOpInterface>()) {
+    for (Value operand : op->getOperands())
+      if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(operand)))
+        tensor->lastStep = step;
+    for (auto [i, result] : llvm::enumerate(op->getResults())) {
+      auto known = resultNames.find(result);
+      std::string name = known == resultNames.end() ? resultName(op, i) : known->second;
+      std::string title = nodeName(op->getLoc()).title();
+      failed |= mlir::failed(add(result, op.resultPlace(i), name, title, false, names));
+      if (PlacedTensor *tensor = places.lookup(result))
+        tensor->firstStep = tensor->lastStep = step;
+    }
+    ++step;
+  }
+  holdResults(function, step);
+  listOwn(function);
   return failure(failed);
 }
 
@@ -254,8 +269,8 @@ LogicalResult MemoryNames::collect() {
 // ---- memory.h
 
 static std::string comment(const PlacedTensor &tensor, bool withSteps) {
-  std::string text =
-      typeText(tensor.type) + ", " + kernel::stringifyArena(tensor.place.getArena()).str();
+  const std::string type = typeText(tensor.type);
+  std::string text = type.substr(type.find(' ') + 1);
   if (withSteps && tensor.firstStep == PlacedTensor::noStep)
     text += tensor.lastStep == PlacedTensor::noStep
                 ? ""
@@ -274,19 +289,17 @@ static std::string comment(const PlacedTensor &tensor, bool withSteps) {
 
 static void list(SourceWriter &writer, ArrayRef<const PlacedTensor *> tensors, bool withSteps) {
   for (const PlacedTensor *tensor : tensors)
-    writer.line("constexpr int64_t " + tensor->name + " = " +
+    writer.line("constexpr in_" + kernel::stringifyArena(tensor->place.getArena()) + "<" +
+                elementType(tensor->type.getElementType()) + "> " + tensor->name + " = " +
                 std::to_string(tensor->place.getOffset()) + "; // " + comment(*tensor, withSteps));
 }
 
-std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
-  SourceWriter writer;
-  writer.line(
-      "// Where every tensor lies: bytes from the base of its arena. Steps are those of the");
-  writer.line(
-      "// entry function in the order of step.cpp: from the one that writes the tensor to the");
-  writer.line(
-      "// last that reads it (one more than there are: the end of the function); outside them");
-  writer.line("// its place belongs to other tensors.");
+/// What memory.h begins with: how to read it, and the types of its tensors.
+static void beginHeader(ModuleOp module, const MemoryNames &names, SourceWriter &writer) {
+  writer.comment("Where every tensor lies: bytes from the base of its arena. Steps are those of the "
+                 "entry function in the order of step.cpp: from the one that writes the tensor to "
+                 "the last that reads it (one more than there are: the end of the function); outside "
+                 "them its place belongs to other tensors.");
   if (auto dense = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes")) {
     writer.line("//");
     for (unsigned i = 0; i < dense.asArrayRef().size(); ++i)
@@ -295,7 +308,23 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
   }
   writer.line("#pragma once");
   writer.line();
-  writer.line("#include <cstdint>");
+  std::set<StringRef> headers = {"runtime/entry_memory.h"};
+  auto add = [&](const PlacedTensor *tensor) {
+    headers.insert(elementTypeOf(tensor->type.getElementType()).header);
+  };
+  llvm::for_each(names.shared(), add);
+  for (nn::ConstantOp op : names.constants())
+    add(names.find(op.getResult()));
+  for (const std::string &entry : names.entries())
+    llvm::for_each(names.ofEntry(entry), add);
+  for (StringRef header : headers)
+    if (!header.empty())
+      writer.line("#include \"" + header + "\"");
+}
+
+std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
+  SourceWriter writer;
+  beginHeader(module, names, writer);
   writer.line();
   writer.line("namespace trainc::memory {");
   writer.outdent();

@@ -48,6 +48,8 @@ public:
 
 private:
   mlir::LogicalResult collectEntry(mlir::func::FuncOp function);
+  void holdResults(mlir::func::FuncOp function, int end);
+  void listOwn(mlir::func::FuncOp function);
   mlir::LogicalResult add(mlir::Value value, mlir::Attribute place, llvm::StringRef name,
                           const std::string &title, bool isShared, NameTable &names);
   mlir::LogicalResult addArgument(mlir::func::FuncOp function, unsigned index, NameTable &names);

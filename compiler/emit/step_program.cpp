@@ -23,11 +23,7 @@ public:
   StepPrinter(ModuleOp module, const MemoryNames &names, const KernelTable &kernels,
               StringRef target)
       : module(module), names(names), kernels(kernels), parts(updatesInParts(module)),
-        isCuda(target == "cuda"), exchanges(rankExchangeBytes(module) > 0) {
-    for (const std::string &entry : names.entries())
-      if (auto function = module.lookupSymbol<func::FuncOp>(entry))
-        tellsOfBuckets |= !bucketsToldBy(function).empty();
-  }
+        isCuda(target == "cuda") {}
 
   std::string print() {
     for (const std::string &entry : names.entries())
@@ -50,55 +46,15 @@ private:
     writer.line("#include \"memory.h\"");
     for (const std::string &library : calledLibraries(module, names.entries()))
       writer.line("#include \"" + headerOf(library) + "\"");
-    if (tellsOfBuckets)
-      writer.line("#include \"runtime/gradient_exchange.h\"");
-    writer.line("#include \"runtime/step_clock.h\"");
+    writer.line("#include \"runtime/entry_memory.h\"");
     writer.line("#include \"step.h\"");
     writer.line();
     writer.line("namespace trainc {");
     writer.outdent();
+    if (constants.empty())
+      return writer.text();
     writer.line();
     writer.line("namespace {");
-    writer.outdent();
-    writer.line();
-    writer.line("struct bases {");
-    writer.line("char *parameters, *gradients, *optimizer_state, *activations, *workspace;");
-    if (!names.constants().empty())
-      writer.line("const char *constants;");
-    if (module->hasAttr("kernel.frozen_bytes"))
-      writer.line("const char *frozen;");
-    if (!parts.empty())
-      writer.line(isCuda ? "range_list updated = {};" : "element_range updated = {};");
-    if (train::pipelineOf(module))
-      writer.line("char *stash = nullptr; // the slot of the micro-batch");
-    if (tellsOfBuckets)
-      writer.line("gradient_exchange *exchange = nullptr; // between ranks");
-    if (exchanges)
-      writer.line("rank_exchange *ranks = nullptr; // none where this one is alone");
-    writer.line("step_clock *clock = nullptr; // of `trainer profile`");
-    writer.line();
-    writer.line("void enter(const char *function) const {");
-    writer.line("if (clock)");
-    writer.line("  clock->enter(function);");
-    writer.line("}");
-    writer.line("// That of plan/steps.txt with this number begins.");
-    writer.line("void step(int number) const {");
-    writer.line("if (clock)");
-    writer.line("  clock->begin(number);");
-    writer.line("}");
-    writer.line("void leave() const {");
-    writer.line("if (clock)");
-    writer.line("  clock->leave();");
-    writer.line("}");
-    if (tellsOfBuckets) {
-      writer.line("// The gradients of this bucket are whole.");
-      writer.line("void complete(int bucket) const {");
-      writer.line("leave(); // what follows is no step's");
-      writer.line("if (exchange)");
-      writer.line("  exchange->complete(bucket);");
-      writer.line("}");
-    }
-    writer.line("};");
     std::string text = writer.text();
     for (auto &[type, list] : constants)
       text += "\n" + list.text();
@@ -109,16 +65,7 @@ private:
     const PlacedTensor *tensor = names.find(value);
     if (!tensor)
       return "nullptr"; // collect has reported it
-    return address(tensor->type.getElementType(), tensor->place.getArena(), tensor->name);
-  }
-
-  static std::string address(Type element, kernel::Arena arena, const std::string &offset) {
-    // A cast, not a function: there are thousands, and each would be compiled as a call.
-    const bool isRead = arena == kernel::Arena::constants || arena == kernel::Arena::frozen;
-    StringRef qualifier = isRead ? "const " : "";
-    return ("(" + qualifier + elementType(element) + " *)(m." + kernel::stringifyArena(arena) +
-            " + at::" + offset + ")")
-        .str();
+    return "m[at::" + tensor->name + "]";
   }
 
   void printEntry(StringRef entry) {
@@ -131,8 +78,8 @@ private:
     size_t bucket = 0; // the next
     for (int part = 0; part < functions; ++part) {
       body.line();
-      body.line(
-          ("static void " + entry + "_" + llvm::Twine(part + 1) + "(const bases &m) {").str());
+      body.line(("static void " + entry + "_" + llvm::Twine(part + 1) + "(const entry_memory &m) {")
+                    .str());
       body.line("namespace at = memory::" + entry + ";");
       for (int i = part * kStepsPerFunction;
            i < std::min<int>(steps.size(), (part + 1) * kStepsPerFunction); ++i) {
@@ -146,20 +93,7 @@ private:
     body.line(
         ("void " + entry + "(const arenas &" + (functions == 0 ? "" : "memory") + ") {").str());
     if (functions != 0)
-      body.line("const bases m = {memory.base[0], memory.base[1], memory.base[2], memory.base[3], "
-                "memory.base[4]" +
-                llvm::Twine(names.constants().empty() ? "" : ", memory.constants") +
-                (module->hasAttr("kernel.frozen_bytes") ? ", memory.base[6]" : "") +
-                (parts.empty() ? ""
-                 : isCuda      ? ", memory.updated_ranges"
-                               : ", memory.updated") +
-                (train::chunkOf(function)    ? ", memory.base[5]"
-                 : train::pipelineOf(module) ? ", nullptr"
-                                             : "") +
-                (tellsOfBuckets ? ", memory.exchange" : "") + (exchanges ? ", memory.ranks" : "") +
-                ", memory.clock};");
-    if (functions != 0)
-      body.line("m.enter(" + stringLiteral(entry) + ");");
+      body.line("const entry_memory m(memory, " + stringLiteral(entry) + ");");
     for (int part = 0; part < functions; ++part)
       body.line(entry + "_" + llvm::Twine(part + 1) + "(m);");
     if (functions != 0)
@@ -177,17 +111,17 @@ private:
     if (step.isOrdered())
       arguments.push_back("m.ranks");
     if (auto part = parts.find(step.getOperation()); part != parts.end())
-      arguments.push_back("m.updated.within(" + std::to_string(part->second.first) + ", " +
+      arguments.push_back((isCuda ? "m.updated_ranges.within(" : "m.updated.within(") +
+                          std::to_string(part->second.first) + ", " +
                           std::to_string(part->second.count) + ")");
-    for (const kernel::StepArgument &argument : call.arguments)
-      arguments.push_back(std::visit([&](const auto &a) { return text(a); }, argument));
-    if (kernel::PlaceAttr scratch = step.scratchPlace())
-      arguments.push_back("m.workspace" + (scratch.getOffset() == 0
-                                               ? ""
-                                               : " + " + std::to_string(scratch.getOffset())));
     auto kernel = kernels.find(call.function);
+    const bool isKernel = step.calledKernel() && kernel != kernels.end();
+    for (auto [i, argument] : llvm::enumerate(call.arguments))
+      if (!isKernel || kernel->second.same[i] == i)
+        arguments.push_back(std::visit([&](const auto &a) { return text(a); }, argument));
+    if (kernel::PlaceAttr scratch = step.scratchPlace())
+      arguments.push_back("m.scratch(" + std::to_string(scratch.getOffset()) + ")");
     body.line("m.step(" + std::to_string(number) + ");");
-    bool isKernel = step.calledKernel() && kernel != kernels.end();
     body.call(isKernel ? "kernels::" + resolved(kernel->second.function)
               : StringRef(call.function).starts_with("::") ? call.function // a user's
                                                            : sanitize(call.function),
@@ -233,8 +167,6 @@ private:
   const KernelTable &kernels;
   const PartedLaunches parts;
   const bool isCuda;
-  const bool exchanges;        // steps do so with other ranks
-  bool tellsOfBuckets = false; // of gradients
   SourceWriter body;
   std::map<std::string, SourceWriter> constants; // by type
   NameTable shapeNames;

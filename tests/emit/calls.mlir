@@ -5,13 +5,11 @@
 // is computed in place is one address. What keeps its order exchanges something with the other ranks.
 
 // CHECK: #include "runtime/kernels/some.h"
-// CHECK-NEXT: #include "runtime/step_clock.h"
+// CHECK-NEXT: #include "runtime/entry_memory.h"
 // CHECK-NEXT: #include "step.h"
 // CHECK: // mixed
 // CHECK-NEXT: m.step(1);
-// CHECK-NEXT: mixed(3, -0.5f, 2.0, 1, {4, 5}, (float *)(m.activations + at::x),
-// CHECK-NEXT: (float *)(m.activations + at::first), (float *)(m.activations + at::mixed),
-// CHECK-NEXT: m.workspace + 64);
+// CHECK-NEXT: mixed(3, -0.5f, 2.0, 1, {4, 5}, m[at::x], m[at::first], m[at::mixed], m.scratch(64));
 // CHECK: nothing(m.ranks);
 
 module attributes {kernel.arena_bytes = array<i64: 0, 0, 0, 196, 96, 0>, kernel.arena_lower_bound = array<i64: 0, 0, 0, 196, 96, 0>} {

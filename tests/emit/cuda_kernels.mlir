@@ -498,8 +498,8 @@ module attributes {train.model = "kernels"} {
     kernel.store %s, %z : f32, !kernel.buffer<f32>
   }
 
-  // STEP: kernels::column_sums({{.*}}m.activations + at::x{{.*}}m.activations + at::mean
-  // STEP: m.workspace);
+  // STEP: kernels::column_sums({{.*}}m[at::x]{{.*}}m[at::mean]
+  // STEP-SAME: m.scratch(0));
   func.func @evaluate(
       %x: tensor<40000xf32> {train.role = #train.input<"x">},
       %bias: tensor<192xf32> {train.role = #train.input<"bias">},

@@ -5,11 +5,11 @@
 //
 // Names that end comments, lines or literals, keywords, names that meet after sanitising.
 
-// CHECK: constexpr int64_t int_2 = 0; // f32 [4], parameters, int
-// CHECK: constexpr int64_t a_b = 64; // f32 [4], parameters{{$}}
-// CHECK: constexpr int64_t a_b_2 = 128; // f32 [4], parameters, a/b
-// CHECK: constexpr int64_t n9_lives_abort = 192; // f32 [4], parameters, 9 lives"); abort();\x0a;//\x3f;\x3f;/
-// CHECK: constexpr int64_t unnamed = 256; // f32 [4], parameters, \xe5;\xb1;\x82;
+// CHECK: constexpr in_parameters<float> int_2 = 0; // [4], int
+// CHECK: constexpr in_parameters<float> a_b = 64; // [4]{{$}}
+// CHECK: constexpr in_parameters<float> a_b_2 = 128; // [4], a/b
+// CHECK: constexpr in_parameters<float> n9_lives_abort = 192; // [4], 9 lives"); abort();\x0a;//\x3f;\x3f;/
+// CHECK: constexpr in_parameters<float> unnamed = 256; // [4], \xe5;\xb1;\x82;
 // KERNELS: // end */ \x0a;#error \x5c; \x3f;\x3f;/
 
 #line = #kernel.access<[1], 0>

@@ -123,20 +123,19 @@ module attributes {
 
   // MEMORY: //   activations: 1000000 bytes
   // MEMORY: namespace shared {
-  // MEMORY: constexpr int64_t ln_weight = 0; // f32 [192], parameters
+  // MEMORY: constexpr in_parameters<float> ln_weight = 0; // [192]
   // MEMORY: namespace forward_backward {
   // MEMORY-NEXT: using namespace shared;
-  // MEMORY: constexpr int64_t ln_1 = 65536; // f32 [64, 192], activations, steps 0 to 2
+  // MEMORY: constexpr in_activations<float> ln_1 = 65536; // [64, 192], steps 0 to 2
   // STEP: constexpr matmul_shape product_64x64x192 = {
-  // STEP: static void forward_backward_1(const bases &m) {
+  // STEP: static void forward_backward_1(const entry_memory &m) {
   // STEP-NEXT: namespace at = memory::forward_backward;
   // STEP-NEXT: // ln_1
   // STEP-NEXT: m.step(0);
-  // STEP-NEXT: kernels::ln_1((float *)(m.activations + at::x), (float *)(m.parameters + at::ln_weight),
+  // STEP-NEXT: kernels::ln_1(m[at::x], m[at::ln_weight],
   // STEP: // gradient of ln.weight
   // STEP-NEXT: m.step(2);
-  // STEP-NEXT: kernels::column_sum((float *)(m.activations + at::ln_1),
-  // STEP-NEXT: (float *)(m.gradients + at::d_ln_weight));
+  // STEP-NEXT: kernels::column_sum(m[at::ln_1], m[at::d_ln_weight]);
   // TRAINER: constexpr parameter_place parameters[] = {
   // TRAINER-NEXT: {{[{][{]}}"ln.weight", data_type::f32, 1, {192}, arena_kind::parameters, 0}, parameter_role::trained, false},
   func.func @forward_backward(

@@ -140,23 +140,22 @@ void EmittedSource::readKernels(const std::string &text) {
   });
 }
 
-/// Such as `constexpr int64_t h_0_ln_1 = 512; // f32 [8, 128], activations, steps 0 to 134`.
+/// Such as `constexpr in_activations<float> h_0_ln_1 = 512; // [8, 128], steps 0 to 134`.
 void EmittedSource::readPlaces(const std::string &text) {
   std::string entry;
   eachLine(text, [&](StringRef line, int number) {
     if (line.consume_front("namespace "))
       entry = identifierAt(line).str();
-    if (!line.consume_front("constexpr int64_t "))
+    if (!line.consume_front("constexpr in_"))
       return;
+    StringRef arena = identifierAt(line);
+    line = line.split("> ").second;
     const std::string identifier = identifierAt(line).str();
     auto [value, comment] = line.split(" // ");
     int64_t offset = 0;
     if (value.split(" = ").second.consumeInteger(10, offset))
       return;
-    comment = comment.split("], ").second;
-    StringRef arena = identifierAt(comment);
-    const std::string key =
-        placeKey(entry, arena, offset, keyOfSteps(comment.drop_front(arena.size())));
+    const std::string key = placeKey(entry, arena, offset, keyOfSteps(comment.split("]").second));
     places.try_emplace(key, Place{number, identifier});
   });
 }
