@@ -320,6 +320,103 @@ static bool mayTrap(Value divisor) {
   return !constant || llvm::is_contained({0, -1}, cast<IntegerAttr>(constant.getValue()).getInt());
 }
 
+ExpressionPrinter::Text ExpressionPrinter::compareFloats(arith::CmpFOp compare) {
+  std::string a = operand(compare.getLhs(), kCompare + 1);
+  std::string b = operand(compare.getRhs(), kCompare + 1);
+  auto [sign, complement] = comparison(compare.getPredicate());
+  using P = arith::CmpFPredicate;
+  if (compare.getPredicate() == P::UNO)
+    return {"(" + a + " != " + a + ") | (" + b + " != " + b + ")", kBitwise};
+  if (compare.getPredicate() == P::ORD)
+    return {"(" + a + " == " + a + ") & (" + b + " == " + b + ")", kBitwise};
+  if (sign.empty()) // one, ueq
+    return {compare.getPredicate() == P::ONE
+                ? "(" + a + " < " + b + ") | (" + a + " > " + b + ")"
+                : "!((" + a + " < " + b + ") | (" + a + " > " + b + "))",
+            kBitwise};
+  std::string text = a + " " + sign.str() + " " + b;
+  return complement ? Text{"!(" + text + ")", kUnary} : Text{text, kCompare};
+}
+
+ExpressionPrinter::Text ExpressionPrinter::selection(arith::SelectOp select) {
+  if (storesNarrow &&
+      (isa<FloatType>(select.getType()) || scalarType(select.getType()) == "int64_t") &&
+      nest.dependence(select.getCondition().getDefiningOp()) == 0) {
+    auto side = [&](Value value) {
+      const std::string of = text(value);
+      return isa<FloatType>(select.getType()) ? of : "static_cast<int64_t>(" + of + ")";
+    };
+    return {"trainc::chosen(" + text(select.getCondition()) + ", " + side(select.getTrueValue()) +
+                ", " + side(select.getFalseValue()) + ")",
+            kPrimary};
+  }
+  return {operand(select.getCondition(), kSelect + 1) + " ? " +
+              operand(select.getTrueValue(), kSelect + 1) + " : " +
+              operand(select.getFalseValue(), kSelect),
+          kSelect};
+}
+
+ExpressionPrinter::Text ExpressionPrinter::conversion(Operation &op) {
+  // A narrow float outside of memory is a rounded one of f32.
+  if (isa<arith::TruncFOp>(op) && isNarrowFloat(op.getResult(0).getType())) {
+    StringRef stored = elementTypeOf(op.getResult(0).getType()).storedName;
+    return isOnlyStored(op)
+               ? Text{text(op.getOperand(0)), 0}
+               : Text{(stored + "::nearest(" + text(op.getOperand(0)) + ")").str(), kPrimary};
+  }
+  if (isa<arith::ExtFOp>(op) && isNarrowFloat(op.getOperand(0).getType()) &&
+      op.getResult(0).getType() == Float32Type::get(op.getContext()))
+    return texts[op.getOperand(0)];
+  std::string inner = text(op.getOperand(0));
+  bool signExtended =
+      isa<arith::ExtSIOp, arith::SIToFPOp>(op) && op.getOperand(0).getType().isSignlessInteger(1);
+  if (isa<arith::FPToSIOp>(op)) {
+    StringRef to = scalarType(op.getResult(0).getType());
+    if (isWithinInt32(op.getOperand(0))) // which vectors convert everywhere
+      return {("static_cast<" + to + ">(truncated<int32_t>(" + inner + "))").str(), kPrimary};
+    return {("truncated<" + to + ">(" + inner + ")").str(), kPrimary};
+  }
+  if (isa<arith::SIToFPOp>(op) && fitsInt32(op.getOperand(0))) // which vectors convert everywhere
+    inner = "static_cast<int32_t>(" + inner + ")";
+  if (isa<arith::TruncIOp>(op) && op.getResult(0).getType().isSignlessInteger(1))
+    return {"(" + inner + " & 1) != 0", kCompare};
+  return {(signExtended ? "-" : "") +
+              ("static_cast<" + scalarType(op.getResult(0).getType())).str() + ">(" + inner + ")",
+          signExtended ? kUnary : kPrimary};
+}
+
+ExpressionPrinter::Text ExpressionPrinter::operation(Operation &op, const std::string &sign,
+                                                     int precedence) {
+  if (isa<arith::AddIOp>(op)) // j + -3 reads as j - 3
+    if (auto constant = op.getOperand(1).getDefiningOp<arith::ConstantOp>()) {
+      int64_t value = cast<IntegerAttr>(constant.getValue()).getInt();
+      if (value < 0 && value != INT64_MIN)
+        return {operand(op.getOperand(0), kAdd) + " - " + std::to_string(-value), kAdd};
+    }
+  if (precedence == kUnary)
+    return {sign + operand(op.getOperand(0), kUnary + 1), kUnary};
+  if (precedence != kPrimary) {
+    bool boolean = op.getResult(0).getType().isSignlessInteger(1);
+    // Addition of a parenthesised sum keeps the order of rounding visible.
+    int needed = precedence == kBitwise ? kPrimary : precedence;
+    if (boolean && isa<arith::XOrIOp>(op))
+      if (auto one = op.getOperand(1).getDefiningOp<arith::ConstantOp>())
+        if (cast<IntegerAttr>(one.getValue()).getValue().isOne())
+          return {"!" + operand(op.getOperand(0), kUnary + 1), kUnary};
+    return {(leavesInt(op) ? "static_cast<int64_t>(" + text(op.getOperand(0)) + ")"
+                           : operand(op.getOperand(0), needed)) +
+                " " + sign + " " + operand(op.getOperand(1), needed + (precedence != kBitwise)),
+            precedence};
+  }
+  std::string call = sign;
+  if (isa<arith::MaxSIOp, arith::MinSIOp>(op)) // literals and indices of loops are int
+    call += "<" + scalarType(op.getResult(0).getType()).str() + ">";
+  call += "(";
+  for (unsigned i = 0; i < op.getNumOperands(); ++i)
+    call += (i ? ", " : "") + text(op.getOperand(i));
+  return {call + ")", kPrimary};
+}
+
 ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
   if (auto value = dyn_cast<arith::ConstantOp>(op))
     return constant(value.getValue());
@@ -337,69 +434,13 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
             kPrimary};
   if (isa<arith::CmpIOp>(op))
     return compareIntegers(op);
-  if (auto compare = dyn_cast<arith::CmpFOp>(op)) {
-    std::string a = operand(compare.getLhs(), kCompare + 1);
-    std::string b = operand(compare.getRhs(), kCompare + 1);
-    auto [sign, complement] = comparison(compare.getPredicate());
-    using P = arith::CmpFPredicate;
-    if (compare.getPredicate() == P::UNO)
-      return {"(" + a + " != " + a + ") | (" + b + " != " + b + ")", kBitwise};
-    if (compare.getPredicate() == P::ORD)
-      return {"(" + a + " == " + a + ") & (" + b + " == " + b + ")", kBitwise};
-    if (sign.empty()) // one, ueq
-      return {compare.getPredicate() == P::ONE
-                  ? "(" + a + " < " + b + ") | (" + a + " > " + b + ")"
-                  : "!((" + a + " < " + b + ") | (" + a + " > " + b + "))",
-              kBitwise};
-    std::string text = a + " " + sign.str() + " " + b;
-    return complement ? Text{"!(" + text + ")", kUnary} : Text{text, kCompare};
-  }
-  if (auto select = dyn_cast<arith::SelectOp>(op)) {
-    if (storesNarrow &&
-        (isa<FloatType>(select.getType()) || scalarType(select.getType()) == "int64_t") &&
-        nest.dependence(select.getCondition().getDefiningOp()) == 0) {
-      auto side = [&](Value value) {
-        const std::string of = text(value);
-        return isa<FloatType>(select.getType()) ? of : "static_cast<int64_t>(" + of + ")";
-      };
-      return {"trainc::chosen(" + text(select.getCondition()) + ", " + side(select.getTrueValue()) +
-                  ", " + side(select.getFalseValue()) + ")",
-              kPrimary};
-    }
-    return {operand(select.getCondition(), kSelect + 1) + " ? " +
-                operand(select.getTrueValue(), kSelect + 1) + " : " +
-                operand(select.getFalseValue(), kSelect),
-            kSelect};
-  }
-  // A narrow float outside of memory is a rounded one of f32.
-  if (isa<arith::TruncFOp>(op) && isNarrowFloat(op.getResult(0).getType())) {
-    StringRef stored = elementTypeOf(op.getResult(0).getType()).storedName;
-    return isOnlyStored(op)
-               ? Text{text(op.getOperand(0)), 0}
-               : Text{(stored + "::nearest(" + text(op.getOperand(0)) + ")").str(), kPrimary};
-  }
-  if (isa<arith::ExtFOp>(op) && isNarrowFloat(op.getOperand(0).getType()) &&
-      op.getResult(0).getType() == Float32Type::get(op.getContext()))
-    return texts[op.getOperand(0)];
+  if (auto compare = dyn_cast<arith::CmpFOp>(op))
+    return compareFloats(compare);
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return selection(select);
   if (isa<arith::SIToFPOp, arith::FPToSIOp, arith::UIToFPOp, arith::ExtFOp, arith::TruncFOp,
-          arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op)) {
-    std::string inner = text(op.getOperand(0));
-    bool signExtended =
-        isa<arith::ExtSIOp, arith::SIToFPOp>(op) && op.getOperand(0).getType().isSignlessInteger(1);
-    if (isa<arith::FPToSIOp>(op)) {
-      StringRef to = scalarType(op.getResult(0).getType());
-      if (isWithinInt32(op.getOperand(0))) // which vectors convert everywhere
-        return {("static_cast<" + to + ">(truncated<int32_t>(" + inner + "))").str(), kPrimary};
-      return {("truncated<" + to + ">(" + inner + ")").str(), kPrimary};
-    }
-    if (isa<arith::SIToFPOp>(op) && fitsInt32(op.getOperand(0))) // which vectors convert everywhere
-      inner = "static_cast<int32_t>(" + inner + ")";
-    if (isa<arith::TruncIOp>(op) && op.getResult(0).getType().isSignlessInteger(1))
-      return {"(" + inner + " & 1) != 0", kCompare};
-    return {(signExtended ? "-" : "") +
-                ("static_cast<" + scalarType(op.getResult(0).getType())).str() + ">(" + inner + ")",
-            signExtended ? kUnary : kPrimary};
-  }
+          arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op))
+    return conversion(op);
   if (isa<math::RsqrtOp>(op))
     return {elementTypeOf(op.getResult(0).getType()).one.str() + " / sqrt(" +
                 text(op.getOperand(0)) + ")",
@@ -410,40 +451,10 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
     return {(isa<arith::DivSIOp>(op) ? "quotient(" : "remainder(") + text(op.getOperand(0)) + ", " +
                 text(op.getOperand(1)) + ")",
             kPrimary};
-  const Operator *found = findOperator(op.getName().getStringRef());
-  if (!found) {
-    op.emitError("the C++ emitter has no text for '") << op.getName() << "'";
-    return {"0", kPrimary};
-  }
-  if (isa<arith::AddIOp>(op)) // j + -3 reads as j - 3
-    if (auto constant = op.getOperand(1).getDefiningOp<arith::ConstantOp>()) {
-      int64_t value = cast<IntegerAttr>(constant.getValue()).getInt();
-      if (value < 0 && value != INT64_MIN)
-        return {operand(op.getOperand(0), kAdd) + " - " + std::to_string(-value), kAdd};
-    }
-  if (found->precedence == kUnary)
-    return {found->text + operand(op.getOperand(0), kUnary + 1), kUnary};
-  if (found->precedence != kPrimary) {
-    bool boolean = op.getResult(0).getType().isSignlessInteger(1);
-    // Addition of a parenthesised sum keeps the order of rounding visible.
-    int needed = found->precedence == kBitwise ? kPrimary : found->precedence;
-    if (boolean && isa<arith::XOrIOp>(op))
-      if (auto one = op.getOperand(1).getDefiningOp<arith::ConstantOp>())
-        if (cast<IntegerAttr>(one.getValue()).getValue().isOne())
-          return {"!" + operand(op.getOperand(0), kUnary + 1), kUnary};
-    return {(leavesInt(op) ? "static_cast<int64_t>(" + text(op.getOperand(0)) + ")"
-                           : operand(op.getOperand(0), needed)) +
-                " " + found->text + " " +
-                operand(op.getOperand(1), needed + (found->precedence != kBitwise)),
-            found->precedence};
-  }
-  std::string call = found->text;
-  if (isa<arith::MaxSIOp, arith::MinSIOp>(op)) // literals and indices of loops are int
-    call += "<" + scalarType(op.getResult(0).getType()).str() + ">";
-  call += "(";
-  for (unsigned i = 0; i < op.getNumOperands(); ++i)
-    call += (i ? ", " : "") + text(op.getOperand(i));
-  return {call + ")", kPrimary};
+  if (const Operator *found = findOperator(op.getName().getStringRef()))
+    return operation(op, found->text, found->precedence);
+  op.emitError("the C++ emitter has no text for '") << op.getName() << "'";
+  return {"0", kPrimary};
 }
 
 bool ExpressionPrinter::printsInline(Operation &op, const Text &text) {
