@@ -321,6 +321,10 @@ void TablePrinter::printProgram() {
     field(name, tableName(name, rows.size()));
     field(count, llvm::Twine(rows.size()));
   };
+  auto listOfAny = [&](StringRef name, StringRef count, const std::vector<std::string> &rows) {
+    if (!rows.empty())
+      list(name, count, rows);
+  };
   writer.line();
   writer.line("extern const program trainer_program = {");
   field("model_name", stringLiteral(tables.modelName));
@@ -375,10 +379,8 @@ void TablePrinter::printProgram() {
   }
   if (!updatesInParts(module).empty())
     field("updates_in_parts", "true");
-  if (!metrics.empty())
-    list("metrics", "metric_count", metricRows());
-  if (!parts.empty())
-    list("loss_parts", "loss_part_count", partRows());
+  listOfAny("metrics", "metric_count", metricRows());
+  listOfAny("loss_parts", "loss_part_count", partRows());
   if (module.lookupSymbol("count_labels"))
     field("count_labels", "count_labels");
   if (tables.lossIsLogPerplexity)
@@ -391,14 +393,10 @@ void TablePrinter::printProgram() {
     field("graph_digest", stringLiteral(tables.graphDigest));
   if (!tables.objective.empty())
     field("objective", stringLiteral(tables.objective));
-  if (!moduleTensors.empty())
-    list("module_tensors", "module_tensor_count", moduleTensors);
-  if (!statePieces.empty())
-    list("state_pieces", "state_piece_count", statePieces);
-  if (!stateConstants.empty())
-    list("state_constants", "state_constant_count", stateConstants);
-  if (!statePlaces.empty())
-    list("state_places", "state_place_count", statePlaces);
+  listOfAny("module_tensors", "module_tensor_count", moduleTensors);
+  listOfAny("state_pieces", "state_piece_count", statePieces);
+  listOfAny("state_constants", "state_constant_count", stateConstants);
+  listOfAny("state_places", "state_place_count", statePlaces);
   if (shardsGradients(module))
     field("shards_gradients", "true");
   if (buckets != "{}")
@@ -421,12 +419,9 @@ void TablePrinter::printProgram() {
     if (StringRef digest = train::frozenDigestOf(module); !digest.empty())
       field("frozen_digest", stringLiteral(digest));
   }
-  if (!tables.adapters.empty())
-    list("adapters", "adapter_count", adapterRows());
-  if (!quantizedRows().empty())
-    list("quantized_weights", "quantized_weight_count", quantizedRows());
-  if (!frozenParts().empty())
-    list("frozen_parts", "frozen_part_count", frozenParts());
+  listOfAny("adapters", "adapter_count", adapterRows());
+  listOfAny("quantized_weights", "quantized_weight_count", quantizedRows());
+  listOfAny("frozen_parts", "frozen_part_count", frozenParts());
   writer.line("};");
 }
 
