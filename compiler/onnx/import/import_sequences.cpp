@@ -165,44 +165,10 @@ bool Importer::concatSequence(const GraphNode &node, nn::Builder &at) {
   return good;
 }
 
-bool Importer::importOfSequences(const GraphNode &node, nn::Builder &at, bool &handled) {
-  handled = true;
-  StringRef opType = node.opType();
-  if (opType == "SplitToSequence")
-    return splitToSequence(node, at);
-  if (opType == "ConcatFromSequence")
-    return concatSequence(node, at);
-  ImportedValue result;
-  result.isSequence = true;
-  if (opType == "SequenceEmpty")
-    return define(node, 0, std::move(result));
-  if (opType == "SequenceConstruct") {
-    for (unsigned i = 0; i < node.inputs.size(); ++i) {
-      ImportedValue *element = tensorBeside(node, i);
-      if (!element)
-        return false;
-      result.sequence.push_back(*element);
-    }
-    return define(node, 0, std::move(result));
-  }
-  if (opType == "Identity" && node.inputs.size() == 1 && find(node.inputs[0])->isSequence)
-    return define(node, 0, takenOf(node, 0));
+/// SequenceAt, and what gives a sequence one element more or less.
+bool Importer::importElement(const GraphNode &node, nn::Builder &at) {
+  const bool inserts = node.opType() == "SequenceInsert", erases = node.opType() == "SequenceErase";
   ImportedNode view(*this, node, at);
-  if (opType == "SequenceLength") {
-    ImportedValue *sequence = sequenceOf(node, 0);
-    if (!sequence)
-      return false;
-    const auto length = static_cast<int64_t>(sequence->sequence.size());
-    ImportedValue number;
-    number.constant =
-        nn::Tensor::ofIntegers(RankedTensorType::get({}, builder.getIntegerType(64)), {length});
-    return define(node, 0, std::move(number));
-  }
-  const bool inserts = opType == "SequenceInsert", erases = opType == "SequenceErase";
-  if (!inserts && !erases && opType != "SequenceAt") {
-    handled = false;
-    return true;
-  }
   ImportedValue *sequence = sequenceOf(node, 0);
   if (!sequence)
     return false;
@@ -226,12 +192,48 @@ bool Importer::importOfSequences(const GraphNode &node, nn::Builder &at, bool &h
     return define(node, 0, std::move(element));
   }
   ImportedValue element = inserts ? *find(node.inputs[1]) : ImportedValue();
-  result = takenOf(node, 0);
+  ImportedValue result = takenOf(node, 0);
   if (inserts)
     result.sequence.insert(result.sequence.begin() + index, std::move(element));
   else
     result.sequence.erase(result.sequence.begin() + index);
   return define(node, 0, std::move(result));
+}
+
+bool Importer::importOfSequences(const GraphNode &node, nn::Builder &at, bool &handled) {
+  handled = true;
+  StringRef opType = node.opType();
+  if (opType == "SplitToSequence")
+    return splitToSequence(node, at);
+  if (opType == "ConcatFromSequence")
+    return concatSequence(node, at);
+  ImportedValue result;
+  result.isSequence = true;
+  if (opType == "SequenceEmpty")
+    return define(node, 0, std::move(result));
+  if (opType == "SequenceConstruct") {
+    for (unsigned i = 0; i < node.inputs.size(); ++i) {
+      ImportedValue *element = tensorBeside(node, i);
+      if (!element)
+        return false;
+      result.sequence.push_back(*element);
+    }
+    return define(node, 0, std::move(result));
+  }
+  if (opType == "Identity" && node.inputs.size() == 1 && find(node.inputs[0])->isSequence)
+    return define(node, 0, takenOf(node, 0));
+  if (opType == "SequenceLength") {
+    ImportedValue *sequence = sequenceOf(node, 0);
+    if (!sequence)
+      return false;
+    const auto length = static_cast<int64_t>(sequence->sequence.size());
+    ImportedValue number;
+    number.constant =
+        nn::Tensor::ofIntegers(RankedTensorType::get({}, builder.getIntegerType(64)), {length});
+    return define(node, 0, std::move(number));
+  }
+  handled = is_contained({"SequenceInsert", "SequenceErase", "SequenceAt"}, opType);
+  return !handled || importElement(node, at);
 }
 
 /// Whether nothing that is imported after the node reads the value.
