@@ -482,7 +482,11 @@ private:
   }
 
   bool copyRuntime(const Installation &installation) {
-    std::error_code error = installation.copyRuntime(recipe.target, output.entry("source"));
+    const EmittedProgram program = options.library.empty() ? EmittedProgram::trainer
+                                   : options.isMinimal()   ? EmittedProgram::minimalLibrary
+                                                           : EmittedProgram::trainerAndLibrary;
+    std::error_code error =
+        installation.copyRuntime(recipe.target, program, output.entry("source"));
     if (error)
       (void)report.error(ExitCode::outputNotWritten, output.entry("source/runtime"),
                          "cannot copy the runtime from " + installation.includeFolder + ": " +

@@ -7,7 +7,10 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <array>
 #include <filesystem>
+#include <fstream>
+#include <set>
 
 using namespace llvm;
 
@@ -75,32 +78,65 @@ std::vector<std::string> Installation::files(StringRef target) const {
   return files;
 }
 
-// Not std::filesystem::copy, which calls a full disk an input/output error.
-static std::error_code copyFolder(const fs::path &from, const fs::path &to, StringRef target) {
+/// Files of a folder of the runtime and of those in it, without another target's and without what
+/// serves libraries alone, by their names in `root`.
+static std::vector<std::string> filesIn(const fs::path &root, StringRef folder, StringRef target,
+                                        EmittedProgram program) {
+  std::vector<std::string> files;
   std::error_code error;
-  fs::create_directory(to, error);
-  for (fs::directory_iterator entry(from, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const fs::path copy = to / entry->path().filename();
-    if (!entry->is_directory())
-      error = llvm::sys::fs::copy_file(entry->path().string(), copy.string());
-    else if (!isOfOtherTarget(*entry, target))
-      error = copyFolder(entry->path(), copy, target);
-    if (error)
-      break;
+  fs::recursive_directory_iterator entry(root / folder.str(), error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (name == "minimal" || (name == "library" && program == EmittedProgram::trainer) ||
+        isOfOtherTarget(*entry, target))
+      entry.disable_recursion_pending();
+    else if (!entry->is_directory() && !name.ends_with(".txt") && !name.ends_with(".cmake"))
+      files.push_back(entry->path().lexically_relative(root));
   }
-  return error;
+  return files;
 }
 
-std::error_code Installation::copyRuntime(StringRef target, StringRef folder) const {
+static std::vector<std::string> linesOf(const fs::path &file) {
+  std::ifstream stream(file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+/// What its list of sources names and what these include; besides what emitted code and users'
+/// operators do.
+static std::vector<std::string> filesOfMinimalLibrary(const fs::path &root) {
+  const std::string list = "runtime/minimal/sources.txt";
+  std::vector<std::string> files = filesIn(root, "runtime/kernels", "cpu", EmittedProgram::trainer);
+  llvm::append_range(files, std::array{list, std::string("runtime/minimal/single_thread/omp.h"),
+                                       std::string("runtime/entry_memory.h")});
+  for (const std::string &source : linesOf(root / list))
+    files.push_back("runtime/" + source);
+  std::set<std::string> known(files.begin(), files.end());
+  for (size_t i = 0; i < files.size(); ++i)
+    for (const std::string &line : linesOf(root / files[i]))
+      if (StringRef name = line; name.consume_front("#include \"") && name.starts_with("runtime/"))
+        if (std::string included = name.take_until([](char c) { return c == '"'; }).str();
+            known.insert(included).second)
+          files.push_back(included);
+  return files;
+}
+
+// Not std::filesystem::copy, which calls a full disk an input/output error.
+std::error_code Installation::copyRuntime(StringRef target, EmittedProgram program,
+                                          StringRef folder) const {
+  const fs::path from = includeFolder, to = folder.str();
   std::error_code error;
-  const fs::path to = fs::path(folder.str()) / "runtime";
-  fs::remove_all(to, error);
-  if (!error)
-    error = copyFolder(fs::path(includeFolder) / "runtime", to, target);
-  std::error_code ignored;
-  for (const char *name : {"CMakeLists.txt", "cuda.cmake"}) // parts of another build
-    fs::remove(to / name, ignored);
+  fs::remove_all(to / "runtime", error);
+  for (const std::string &file : program == EmittedProgram::minimalLibrary
+                                     ? filesOfMinimalLibrary(from)
+                                     : filesIn(from, "runtime", target, program)) {
+    if (!error)
+      fs::create_directories((to / file).parent_path(), error);
+    if (!error)
+      error = sys::fs::copy_file((from / file).string(), (to / file).string());
+  }
   return error;
 }
 

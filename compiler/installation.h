@@ -10,6 +10,9 @@
 
 namespace trainc {
 
+/// What an emitted folder builds, and so what of the runtime it has.
+enum class EmittedProgram { trainer, trainerAndLibrary, minimalLibrary };
+
 struct Installation {
   std::string version;
   std::string program;                    // the running one
@@ -24,9 +27,10 @@ struct Installation {
   /// archives, the runtime's headers; of an installation also the file that is named after all of
   /// them.
   std::vector<std::string> files(llvm::StringRef target) const;
-  /// Copies the runtime's sources for `target` into `folder`/runtime: an emitted folder builds on a
-  /// machine without trainc.
-  std::error_code copyRuntime(llvm::StringRef target, llvm::StringRef folder) const;
+  /// Copies what the program for `target` needs of the runtime's sources into `folder`/runtime: an
+  /// emitted folder builds on a machine without trainc.
+  std::error_code copyRuntime(llvm::StringRef target, EmittedProgram program,
+                              llvm::StringRef folder) const;
 };
 
 /// The installed layout beside the running program (../share/trainc, ../lib), else the build

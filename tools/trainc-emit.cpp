@@ -73,7 +73,8 @@ int main(int argc, char **argv) {
   }
   std::string name =
       trainc::programTables(*module, installation.version).target.name; // as the emitter saw it
-  if (std::error_code error = installation.copyRuntime(name, output))
+  if (std::error_code error =
+          installation.copyRuntime(name, trainc::EmittedProgram::trainer, output))
     return cannotBeWritten(error);
   return endsWith(ExitCode::ok);
 }
