@@ -13,6 +13,7 @@
 #include "dialects/train/loss_term.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -39,14 +40,9 @@ struct Part {
   bool isSum = false;
 };
 
-struct AttachLoss : PassWrapper<AttachLoss, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AttachLoss)
-  StringRef getArgument() const override { return "attach-loss"; }
-  StringRef getDescription() const override { return "add the loss as the model's first result"; }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<nn::NNDialect, train::TrainDialect>();
-  }
+struct AttachLoss : ModulePass<AttachLoss> {
+  static constexpr StringLiteral flag = "attach-loss";
+  static constexpr StringLiteral description = "add the loss as the model's first result";
 
   void runOnOperation() override {
     model = getOperation().lookupSymbol<func::FuncOp>("model");

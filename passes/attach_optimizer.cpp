@@ -20,6 +20,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/module_pass.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/sharding/gradient_buckets.h"
@@ -46,18 +47,10 @@ struct FlatRun {
   UpdatedRun described;
 };
 
-struct AttachOptimizer : PassWrapper<AttachOptimizer, CheckedPass> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AttachOptimizer)
+struct AttachOptimizer : ModulePass<AttachOptimizer, CheckedPass> {
   AttachOptimizer() = default;
-  AttachOptimizer(const AttachOptimizer &other) : PassWrapper(other) {}
-  StringRef getArgument() const override { return "attach-optimizer"; }
-  StringRef getDescription() const override {
-    return "add the update of the flat parameter arenas";
-  }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<nn::NNDialect, train::TrainDialect, func::FuncDialect>();
-  }
+  static constexpr StringLiteral flag = "attach-optimizer";
+  static constexpr StringLiteral description = "add the update of the flat parameter arenas";
 
   TextOption kind{*this, "kind", "name", "adamw", "name of the optimizer"};
 

@@ -18,6 +18,7 @@
 #include "dialects/nn/reduction.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/module_pass.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
@@ -315,22 +316,16 @@ private:
   DenseMap<Value, SmallVector<Value>> parts; // of the chunks so far; of a sum that alone
 };
 
-struct ChunkRows : PassWrapper<ChunkRows, CheckedPass> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ChunkRows)
+struct ChunkRows : ModulePass<ChunkRows, CheckedPass> {
   ChunkRows() = default;
-  ChunkRows(const ChunkRows &other) : PassWrapper(other) {}
   explicit ChunkRows(int64_t bytes) { limit = std::to_string(bytes); }
 
   TextOption limit{*this, "limit", "size", "0",
                    "bytes of a chunk; 0: everything is computed whole"};
 
-  StringRef getArgument() const override { return "chunk-rows"; }
-  StringRef getDescription() const override {
-    return "compute large matrices that are needed row by row in chunks of rows";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<nn::NNDialect>();
-  }
+  static constexpr StringLiteral flag = "chunk-rows";
+  static constexpr StringLiteral description =
+      "compute large matrices that are needed row by row in chunks of rows";
 
   int64_t read(OptionReader &reader) const { return reader.bytesOrZero("limit", limit, "64MiB"); }
   void checkOptions(OptionReader &reader) const override { read(reader); }

@@ -16,6 +16,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 #include <map>
 
@@ -26,15 +27,10 @@ namespace {
 
 using RunOfGroup = std::pair<train::Run, int64_t>;
 
-struct CopyParameters : PassWrapper<CopyParameters, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CopyParameters)
-  StringRef getArgument() const override { return "copy-parameters"; }
-  StringRef getDescription() const override {
-    return "let the update write 16-bit copies of the parameters that products read";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<nn::NNDialect, train::TrainDialect, func::FuncDialect>();
-  }
+struct CopyParameters : ModulePass<CopyParameters> {
+  static constexpr StringLiteral flag = "copy-parameters";
+  static constexpr StringLiteral description =
+      "let the update write 16-bit copies of the parameters that products read";
 
   void runOnOperation() override {
     auto step = getOperation().lookupSymbol<func::FuncOp>("forward_backward");

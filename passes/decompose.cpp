@@ -11,6 +11,7 @@
 // shares large cheap intermediates; fuse recomputes those.
 #include "dialects/nn/builder.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
 
@@ -21,16 +22,10 @@ namespace {
 // Composites of composites; what is deeper contains itself.
 constexpr int kDeepest = 16;
 
-struct Decompose : PassWrapper<Decompose, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Decompose)
-  StringRef getArgument() const override { return "decompose"; }
-  StringRef getDescription() const override {
-    return "replace composite operations by primitives and simplify";
-  }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<trainc::nn::NNDialect>();
-  }
+struct Decompose : trainc::ModulePass<Decompose> {
+  static constexpr StringLiteral flag = "decompose";
+  static constexpr StringLiteral description =
+      "replace composite operations by primitives and simplify";
 
   void runOnOperation() override {
     for (int depth = 0;; ++depth) {

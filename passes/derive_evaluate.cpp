@@ -14,6 +14,7 @@
 #include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/module_pass.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
@@ -23,20 +24,13 @@ using namespace trainc;
 
 namespace {
 
-struct DeriveEvaluate : PassWrapper<DeriveEvaluate, CheckedPass> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveEvaluate)
+struct DeriveEvaluate : ModulePass<DeriveEvaluate, CheckedPass> {
   DeriveEvaluate() = default;
-  DeriveEvaluate(const DeriveEvaluate &other) : PassWrapper(other) {}
-  StringRef getArgument() const override { return "derive-evaluate"; }
-  StringRef getDescription() const override {
-    return "make @evaluate, the model in inference mode, from @model";
-  }
+  static constexpr StringLiteral flag = "derive-evaluate";
+  static constexpr StringLiteral description =
+      "make @evaluate, the model in inference mode, from @model";
 
   TextOption only{*this, "only", "true|false", "false", "the model is not trained: drop @model"};
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<nn::NNDialect, train::TrainDialect>();
-  }
 
   TextOption outputs{*this, "outputs", "true|false", "true",
                      "false: @evaluate computes losses and metrics alone"};

@@ -17,6 +17,7 @@
 #include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/module_pass.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
@@ -500,22 +501,14 @@ private:
   std::vector<std::pair<std::string, Value>> kept;
 };
 
-struct Differentiate : PassWrapper<Differentiate, trainc::CheckedPass> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Differentiate)
+struct Differentiate : trainc::ModulePass<Differentiate, trainc::CheckedPass> {
   Differentiate() = default;
-  Differentiate(const Differentiate &other) : PassWrapper(other) {}
   explicit Differentiate(StringRef pattern) { keep = pattern.str(); }
-  StringRef getArgument() const override { return "differentiate"; }
-  StringRef getDescription() const override {
-    return "make @forward_backward from @model and its loss";
-  }
+  static constexpr StringLiteral flag = "differentiate";
+  static constexpr StringLiteral description = "make @forward_backward from @model and its loss";
 
   TextOption keep{*this, "keep", "pattern", "",
                   "values of nodes that become results, with their gradients"};
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<trainc::nn::NNDialect, trainc::train::TrainDialect>();
-  }
 
   void checkOptions(trainc::OptionReader &reader) const override { checkPattern(reader, keep); }
 

@@ -14,6 +14,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/module_pass.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 
@@ -34,17 +35,11 @@ struct Placed {
   size_t completed; // rank of the gradient in the program
 };
 
-struct FormBuckets : PassWrapper<FormBuckets, CheckedPass> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FormBuckets)
+struct FormBuckets : ModulePass<FormBuckets, CheckedPass> {
   FormBuckets() = default;
-  FormBuckets(const FormBuckets &other) : PassWrapper(other) {}
-  StringRef getArgument() const override { return "form-buckets"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<train::TrainDialect>();
-  }
-  StringRef getDescription() const override {
-    return "order the parameters in the flat arenas by completion of their gradients";
-  }
+  static constexpr StringLiteral flag = "form-buckets";
+  static constexpr StringLiteral description =
+      "order the parameters in the flat arenas by completion of their gradients";
 
   TextOption multiple{*this, "multiple", "n", "1",
                       "elements that each parameter begins at a multiple of"};

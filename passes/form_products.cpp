@@ -17,6 +17,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/kernels/matrix_products.h"
 #include "passes/kernels/value_views.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -131,15 +132,11 @@ void roundResult(kernel::StepOpInterface step) {
   rounding.erase();
 }
 
-struct FormProducts : PassWrapper<FormProducts, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FormProducts)
-  StringRef getArgument() const override { return "form-products"; }
-  StringRef getDescription() const override {
-    return "Turn matrix products and other operations of a library into steps";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<kernel::KernelDialect>();
-  }
+struct FormProducts : ModulePass<FormProducts> {
+  static constexpr StringLiteral flag = "form-products";
+  static constexpr StringLiteral description =
+      "Turn matrix products and other operations of a library into steps";
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isDeclaration())

@@ -33,6 +33,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/kernels/fusion_roots.h"
 #include "passes/kernels/value_views.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 #include "passes/planning/fusion_groups.h"
 #include "passes/plans/tensor_places.h"
@@ -476,13 +477,10 @@ void separateResults(func::FuncOp function) {
   }
 }
 
-struct Fuse : PassWrapper<Fuse, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fuse)
-  StringRef getArgument() const override { return "fuse"; }
-  StringRef getDescription() const override { return "Group nn operations into kernels"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<kernel::KernelDialect>();
-  }
+struct Fuse : ModulePass<Fuse> {
+  static constexpr StringLiteral flag = "fuse";
+  static constexpr StringLiteral description = "Group nn operations into kernels";
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isDeclaration())

@@ -21,6 +21,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/kernels/value_views.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 #include "passes/plans/tensor_places.h"
 
@@ -296,15 +297,11 @@ void EpilogueFusion::fuseSum(EpilogueOpInterface step) {
   }
 }
 
-struct FuseEpilogues : PassWrapper<FuseEpilogues, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseEpilogues)
-  StringRef getArgument() const override { return "fuse-epilogues"; }
-  StringRef getDescription() const override {
-    return "Make bias, GELU, its gradient and bias gradients part of matrix products";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<kernel::KernelDialect, nn::NNDialect>();
-  }
+struct FuseEpilogues : ModulePass<FuseEpilogues> {
+  static constexpr StringLiteral flag = "fuse-epilogues";
+  static constexpr StringLiteral description =
+      "Make bias, GELU, its gradient and bias gradients part of matrix products";
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isDeclaration())

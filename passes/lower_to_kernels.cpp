@@ -15,6 +15,7 @@
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/kernels/kernel_builder.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 #include "passes/plans/tensor_places.h"
 #include "llvm/ADT/MapVector.h"
@@ -303,15 +304,11 @@ void Lowering::nameKernels() {
     launch.setKernel(kernels[number].function.getSymName());
 }
 
-struct LowerToKernels : PassWrapper<LowerToKernels, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToKernels)
-  StringRef getArgument() const override { return "lower-to-kernels"; }
-  StringRef getDescription() const override {
-    return "Turn groups into kernels with scalar code, one for all equal groups";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<kernel::KernelDialect, arith::ArithDialect, math::MathDialect>();
-  }
+struct LowerToKernels : ModulePass<LowerToKernels> {
+  static constexpr StringLiteral flag = "lower-to-kernels";
+  static constexpr StringLiteral description =
+      "Turn groups into kernels with scalar code, one for all equal groups";
+
   void runOnOperation() override {
     if (failed(Lowering(getOperation()).run()))
       signalPassFailure();

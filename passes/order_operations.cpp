@@ -12,6 +12,7 @@
 #include "dialects/kernel/kernel.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 #include "passes/planning/memory_plan.h"
 #include "passes/planning/step_order.h"
@@ -89,12 +90,11 @@ private:
   std::vector<bool> kept;
 };
 
-struct OrderOperations : PassWrapper<OrderOperations, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderOperations)
-  StringRef getArgument() const override { return "order-operations"; }
-  StringRef getDescription() const override {
-    return "Order the steps of each entry function so that little memory is alive";
-  }
+struct OrderOperations : ModulePass<OrderOperations> {
+  static constexpr StringLiteral flag = "order-operations";
+  static constexpr StringLiteral description =
+      "Order the steps of each entry function so that little memory is alive";
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isDeclaration())

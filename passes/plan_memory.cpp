@@ -18,6 +18,7 @@
 #include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 #include "passes/planning/memory_plan.h"
 #include "passes/plans/tensor_places.h"
@@ -530,15 +531,11 @@ void placeConstants(ModuleOp module, Totals &totals) {
   totals.bytes[int(Arena::constants)] = totals.lowerBound[int(Arena::constants)] = bytes;
 }
 
-struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanMemory)
-  StringRef getArgument() const override { return "plan-memory"; }
-  StringRef getDescription() const override {
-    return "Give every tensor of the entry functions a place in one of the arenas";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<kernel::KernelDialect>();
-  }
+struct PlanMemory : ModulePass<PlanMemory> {
+  static constexpr StringLiteral flag = "plan-memory";
+  static constexpr StringLiteral description =
+      "Give every tensor of the entry functions a place in one of the arenas";
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SymbolTableCollection symbols;

@@ -18,6 +18,7 @@
 #include "dialects/kernel/kernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/module_pass.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/planning/fusion_groups.h"
@@ -33,10 +34,8 @@ namespace {
 /// many.
 constexpr double lightTime = 1.03;
 
-struct PlanRecompute : PassWrapper<PlanRecompute, CheckedPass> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanRecompute)
+struct PlanRecompute : ModulePass<PlanRecompute, CheckedPass> {
   PlanRecompute() = default;
-  PlanRecompute(const PlanRecompute &other) : PassWrapper(other) {}
   PlanRecompute(const RecomputeOptions &options, const PlacementOptions &placement) {
     level = options.level;
     budget = std::to_string(options.budget);
@@ -53,13 +52,9 @@ struct PlanRecompute : PassWrapper<PlanRecompute, CheckedPass> {
   TextOption epilogues{*this, "epilogues", "true|false", "true",
                        "whether fuse-epilogues follows, for cuda"};
 
-  StringRef getArgument() const override { return "plan-recompute"; }
-  StringRef getDescription() const override {
-    return "Let the backward pass compute again what is not worth its memory";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<kernel::KernelDialect, arith::ArithDialect, math::MathDialect>();
-  }
+  static constexpr StringLiteral flag = "plan-recompute";
+  static constexpr StringLiteral description =
+      "Let the backward pass compute again what is not worth its memory";
 
   std::pair<RecomputeOptions, PlacementOptions> read(OptionReader &reader) const {
     return {{reader.choice("level", level, kRecomputeLevels),

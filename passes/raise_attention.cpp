@@ -21,6 +21,7 @@
 #include "passes/attention/written_dropout.h"
 #include "passes/attention/written_scores.h"
 #include "passes/kernels/value_views.h"
+#include "passes/module_pass.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
@@ -266,22 +267,14 @@ private:
   int64_t sharing = 1; // heads of queries for one of keys
 };
 
-struct RaiseAttention : PassWrapper<RaiseAttention, CheckedPass> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RaiseAttention)
+struct RaiseAttention : ModulePass<RaiseAttention, CheckedPass> {
   RaiseAttention() = default;
-  RaiseAttention(const RaiseAttention &other) : PassWrapper(other) {}
   explicit RaiseAttention(StringRef kept) { keep = kept.str(); }
 
   TextOption keep{*this, "keep", "pattern", "", "nodes whose values are not to disappear"};
 
-  StringRef getArgument() const override { return "raise-attention"; }
-  StringRef getDescription() const override {
-    return "recognise attention, which then keeps no scores";
-  }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<nn::NNDialect>();
-  }
+  static constexpr StringLiteral flag = "raise-attention";
+  static constexpr StringLiteral description = "recognise attention, which then keeps no scores";
 
   void checkOptions(OptionReader &reader) const override { checkPattern(reader, keep); }
 

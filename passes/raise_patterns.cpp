@@ -11,6 +11,7 @@
 #include "dialects/nn/raised_pattern.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
 
@@ -18,16 +19,10 @@ using namespace mlir;
 
 namespace {
 
-struct RaisePatterns : PassWrapper<RaisePatterns, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RaisePatterns)
-  StringRef getArgument() const override { return "raise-patterns"; }
-  StringRef getDescription() const override {
-    return "recognise composite operations written out in primitives";
-  }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<trainc::nn::NNDialect>();
-  }
+struct RaisePatterns : trainc::ModulePass<RaisePatterns> {
+  static constexpr StringLiteral flag = "raise-patterns";
+  static constexpr StringLiteral description =
+      "recognise composite operations written out in primitives";
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());

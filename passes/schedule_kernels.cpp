@@ -14,6 +14,7 @@
 // dependent reductions is not cut.
 #include "dialects/kernel/loop_nest.h"
 #include "dialects/kernel/schedule.h"
+#include "passes/module_pass.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/planning/memory_plan.h"
@@ -248,21 +249,15 @@ kernel::CudaScheduleAttr Scheduler::schedule() {
 
 } // namespace cuda
 
-struct ScheduleKernels : PassWrapper<ScheduleKernels, CheckedPass> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ScheduleKernels)
+struct ScheduleKernels : ModulePass<ScheduleKernels, CheckedPass> {
   ScheduleKernels() = default;
-  ScheduleKernels(const ScheduleKernels &other) : PassWrapper(other) {}
   explicit ScheduleKernels(StringRef name) { target = name.str(); }
 
   TextOption target{*this, "target", "name", "cpu", "what runs the kernels: cpu or cuda"};
 
-  StringRef getArgument() const override { return "schedule-kernels"; }
-  StringRef getDescription() const override {
-    return "Decide how a target's threads, vectors and parts share the work of each kernel";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<kernel::KernelDialect>();
-  }
+  static constexpr StringLiteral flag = "schedule-kernels";
+  static constexpr StringLiteral description =
+      "Decide how a target's threads, vectors and parts share the work of each kernel";
 
   void checkOptions(OptionReader &reader) const override {
     reader.choice("target", target, kTargets);

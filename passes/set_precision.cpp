@@ -18,6 +18,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/module_pass.h"
 #include "passes/options/checked_pass.h"
 #include "passes/options/nearest_name.h"
 #include "passes/passes.h"
@@ -113,10 +114,8 @@ void round(nn::AttentionOp attention, Type narrow) {
   result.replaceAllUsesExcept(wide, wide.getDefiningOp());
 }
 
-struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetPrecision)
+struct SetPrecision : ModulePass<SetPrecision, CheckedPass> {
   SetPrecision() = default;
-  SetPrecision(const SetPrecision &other) : PassWrapper(other) {}
   SetPrecision(StringRef precision, StringRef kept) {
     to = precision.str();
     keep = kept.str();
@@ -126,12 +125,8 @@ struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
                 "element type: f32, f64, or bf16 or fp16 for what products read and make"};
   TextOption keep{*this, "keep", "pattern", "", "nodes and modules whose products stay f32"};
 
-  StringRef getArgument() const override { return "set-precision"; }
-  StringRef getDescription() const override { return "change the element type of computation"; }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<nn::NNDialect>();
-  }
+  static constexpr StringLiteral flag = "set-precision";
+  static constexpr StringLiteral description = "change the element type of computation";
 
   void checkOptions(OptionReader &reader) const override {
     reader.choice("to", to, kPrecisions);

@@ -17,6 +17,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/module_pass.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -101,16 +102,10 @@ LogicalResult trainc::simplify(Operation *root) {
 
 namespace {
 
-struct Simplify : PassWrapper<Simplify, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Simplify)
-  StringRef getArgument() const override { return "simplify"; }
-  StringRef getDescription() const override {
-    return "bring operations to canonical forms and merge equal ones";
-  }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<trainc::nn::NNDialect>();
-  }
+struct Simplify : trainc::ModulePass<Simplify> {
+  static constexpr StringLiteral flag = "simplify";
+  static constexpr StringLiteral description =
+      "bring operations to canonical forms and merge equal ones";
 
   void runOnOperation() override {
     if (failed(trainc::simplify(getOperation())))

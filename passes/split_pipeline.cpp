@@ -29,6 +29,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/module_pass.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/recompute/forward_part.h"
@@ -437,10 +438,8 @@ LogicalResult fitMemory(ModuleOp module, StageOptions &options) {
   return success();
 }
 
-struct SplitPipeline : PassWrapper<SplitPipeline, CheckedPass> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitPipeline)
+struct SplitPipeline : ModulePass<SplitPipeline, CheckedPass> {
   SplitPipeline() = default;
-  SplitPipeline(const SplitPipeline &other) : PassWrapper(other) {}
   explicit SplitPipeline(const StageOptions &options) {
     stages = std::to_string(options.stages);
     chunksPerStage = std::to_string(options.chunksPerStage);
@@ -462,14 +461,9 @@ struct SplitPipeline : PassWrapper<SplitPipeline, CheckedPass> {
                          "bytes of a rank that the planner's cuts keep to where they can; 0: none"};
   TextOption target{*this, "target", "name", "cpu", "cpu or cuda"};
 
-  StringRef getArgument() const override { return "split-pipeline"; }
-  StringRef getDescription() const override {
-    return "Cut @forward_backward into the functions of a pipeline's chunks";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<nn::NNDialect, train::TrainDialect, kernel::KernelDialect, arith::ArithDialect,
-                    math::MathDialect>();
-  }
+  static constexpr StringLiteral flag = "split-pipeline";
+  static constexpr StringLiteral description =
+      "Cut @forward_backward into the functions of a pipeline's chunks";
 
   StageOptions read(OptionReader &reader) const {
     StageTexts texts{stages, chunksPerStage, reader.choice("schedule", schedule, kSchedules),

@@ -19,6 +19,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/module_pass.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -26,15 +27,10 @@ using namespace mlir;
 namespace trainc {
 namespace {
 
-struct StoreFrozen : PassWrapper<StoreFrozen, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StoreFrozen)
-  StringRef getArgument() const override { return "store-frozen"; }
-  StringRef getDescription() const override {
-    return "read frozen weights in the type that their file has";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<kernel::KernelDialect, nn::NNDialect, train::TrainDialect>();
-  }
+struct StoreFrozen : ModulePass<StoreFrozen> {
+  static constexpr StringLiteral flag = "store-frozen";
+  static constexpr StringLiteral description =
+      "read frozen weights in the type that their file has";
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
