@@ -207,6 +207,31 @@ private:
     return run;
   }
 
+  /// The norm of the mean gradient, and what each gradient is multiplied by.
+  std::pair<Value, Value> normAndFactor(OpBuilder &builder, Block &block, ArrayRef<FlatRun> trained,
+                                        llvm::StringMap<Value> &scalars) {
+    nn::Builder normBuilder(builder, NameLoc::get(StringAttr::get(&getContext(), "gradient_norm")));
+    const bool inBackward = updatesInBackward(getOperation());
+    Value scale = gradientScale(normBuilder, block, scalars.lookup("gradient_scale"));
+    Value unscaling = scale;
+    if (lossScaleIndex)
+      unscaling = normBuilder.named("unscaling",
+                                    normBuilder.div(scale, block.getArgument(*lossScaleIndex)));
+    // Known when the last parameter is updated, so nothing is clipped by it.
+    Value norm =
+        inBackward
+            ? normBuilder.mul(normBuilder.create<nn::SqrtOp>(scalars.lookup("sum_of_squares")),
+                              unscaling)
+            : gradientNorm(normBuilder, block, trained, unscaling);
+    Value factor = inBackward ? normBuilder.named("gradient_factor", unscaling)
+                              : clipFactor(normBuilder, norm, unscaling, scalars);
+    nn::Builder stepBuilder(builder, NameLoc::get(StringAttr::get(&getContext(), "step")));
+    if (totalsIndex)
+      norm =
+          findApplied(stepBuilder, normBuilder, block, norm, scale, scalars.lookup("loss_limit"));
+    return {norm, factor};
+  }
+
   void buildUpdate(const train::Optimizer &optimizer, Signature &signature,
                    ArrayRef<FlatRun> trained, std::optional<FlatRun> buffers) {
     MLIRContext *context = &getContext();
@@ -214,8 +239,7 @@ private:
     llvm::StringMap<unsigned> scalarArguments;
     SmallVector<StringRef> names{"learning_rate", "step",       "gradient_scale",
                                  "clip_norm",     "clip_value", "loss_limit"};
-    const bool inBackward = updatesInBackward(getOperation());
-    if (inBackward)
+    if (updatesInBackward(getOperation()))
       names.push_back("sum_of_squares");
     const auto hyperparameters = train::hyperparametersOf(optimizer, getOperation());
     for (const train::Hyperparameter &parameter : hyperparameters)
@@ -225,33 +249,16 @@ private:
           signature, scalarType, train::ScalarAttr::get(context, StringAttr::get(context, name)));
 
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
-    Location location = NameLoc::get(StringAttr::get(&getContext(), optimizer.name));
-    auto function = builder.create<func::FuncOp>(
-        location, "update", FunctionType::get(&getContext(), signature.types, {}));
+    Location location = NameLoc::get(StringAttr::get(context, optimizer.name));
+    auto type = FunctionType::get(context, signature.types, {});
+    auto function = builder.create<func::FuncOp>(location, "update", type);
     Block *block = function.addEntryBlock();
     builder.setInsertionPointToStart(block);
     llvm::StringMap<Value> scalars;
     for (auto &entry : scalarArguments)
       scalars[entry.getKey()] = block->getArgument(entry.getValue());
 
-    Location normLocation = NameLoc::get(StringAttr::get(&getContext(), "gradient_norm"));
-    nn::Builder normBuilder(builder, normLocation);
-    Value scale = gradientScale(normBuilder, *block, scalars["gradient_scale"]);
-    Value unscaling = scale;
-    if (lossScaleIndex)
-      unscaling = normBuilder.named("unscaling",
-                                    normBuilder.div(scale, block->getArgument(*lossScaleIndex)));
-    // Known when the last parameter is updated, so nothing is clipped by it.
-    Value norm =
-        inBackward
-            ? normBuilder.mul(normBuilder.create<nn::SqrtOp>(scalars["sum_of_squares"]), unscaling)
-            : gradientNorm(normBuilder, *block, trained, unscaling);
-    Value factor = inBackward ? normBuilder.named("gradient_factor", unscaling)
-                              : clipFactor(normBuilder, norm, unscaling, scalars);
-    nn::Builder stepBuilder(builder, NameLoc::get(StringAttr::get(&getContext(), "step")));
-    if (totalsIndex)
-      norm = findApplied(stepBuilder, normBuilder, *block, norm, scale, scalars["loss_limit"]);
-
+    auto [norm, factor] = normAndFactor(builder, *block, trained, scalars);
     SmallVector<Value> results{norm};
     SmallVector<DictionaryAttr> resultAttributes{
         train::attributesOf(train::GradientNormAttr::get(context))};
@@ -262,8 +269,7 @@ private:
       replaceBuffers(builder, *block, *buffers, scalars["gradient_scale"], results,
                      resultAttributes);
     builder.create<func::ReturnOp>(location, results);
-    function.setType(
-        FunctionType::get(&getContext(), signature.types, ValueRange(results).getTypes()));
+    function.setType(FunctionType::get(context, signature.types, ValueRange(results).getTypes()));
     function.setAllArgAttrs(signature.attributes);
     function.setAllResultAttrs(resultAttributes);
   }

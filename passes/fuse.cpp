@@ -188,8 +188,8 @@ bool Fusion::collectOperands(Operation *op, const std::optional<IndexMap> &map, 
                       [&](Value operand) { return collectEdges(operand, next, node, split); });
 }
 
-void Fusion::describe(Operation *op, FusionNode &node) {
-  Sizes shape = sizesOf(nn::isReduction(op) ? op->getOperand(0) : op->getResult(0));
+/// The form of the kernel that an operation alone would be, and the order of its dimensions there.
+static Sizes formOf(Operation *op, ArrayRef<int64_t> shape, FusionNode &node) {
   Sizes order, kept;
   if (nn::isReduction(op)) {
     Sizes reduced = reducedDimensions(op);
@@ -215,6 +215,12 @@ void Fusion::describe(Operation *op, FusionNode &node) {
     for (size_t d = 0; d < shape.size(); ++d)
       order.push_back(d);
   }
+  return order;
+}
+
+void Fusion::describe(Operation *op, FusionNode &node) {
+  Sizes shape = sizesOf(nn::isReduction(op) ? op->getOperand(0) : op->getResult(0));
+  const Sizes order = formOf(op, shape, node);
   Sizes space;
   for (int64_t d : order)
     space.push_back(shape[d]);

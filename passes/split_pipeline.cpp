@@ -115,6 +115,9 @@ private:
   LogicalResult connect(int64_t chunk);
   void nameKept();
   void build(Part &part);
+  void cloneOperations(Part &part, IRMapping &map, OpBuilder &builder);
+  void collectResults(Part &part, IRMapping &map, OpBuilder &builder, SmallVector<Value> &results,
+                      SmallVector<DictionaryAttr> &resultAttributes);
   Value lookUp(Part &part, Value value, IRMapping &map, OpBuilder &builder);
   SmallVector<std::pair<Value, train::RoleAttrInterface>> carried(const Part &part);
   Value copy(OpBuilder &builder, Value value);
@@ -305,29 +308,7 @@ Value Splitter::copy(OpBuilder &builder, Value value) {
   return b.mul(value, b.broadcast(one, {}, type.getShape()));
 }
 
-void Splitter::build(Part &part) {
-  MLIRContext *context = function.getContext();
-  OpBuilder builder(function);
-  auto created = builder.create<func::FuncOp>(
-      function.getLoc(), (train::stringifyChunkPass(part.pass) + "_" + Twine(part.chunk)).str(),
-      FunctionType::get(context, {}, {}));
-  train::setChunk(created, train::ChunkAttr::get(context, part.pass, part.chunk));
-  Block *block = created.addEntryBlock();
-  IRMapping map;
-  SmallVector<Type> types;
-  SmallVector<DictionaryAttr> attributes;
-  auto addArgument = [&](Value value, DictionaryAttr described) {
-    types.push_back(value.getType());
-    attributes.push_back(described);
-    map.map(value, block->addArgument(value.getType(), value.getLoc()));
-  };
-  for (BlockArgument argument : function.getArguments())
-    if (part.arguments.contains(argument))
-      addArgument(argument, function.getArgAttrDict(argument.getArgNumber()));
-  for (auto [value, role] : carried(part))
-    addArgument(value, train::attributesOf(role));
-
-  builder.setInsertionPointToStart(block);
+void Splitter::cloneOperations(Part &part, IRMapping &map, OpBuilder &builder) {
   for (Operation *op : part.operations) {
     for (Value operand : op->getOperands())
       map.map(operand, lookUp(part, operand, map, builder));
@@ -345,9 +326,12 @@ void Splitter::build(Part &part) {
     for (auto [value, old] : taken)
       map.map(value, old);
   }
+}
 
-  SmallVector<Value> results;
-  SmallVector<DictionaryAttr> resultAttributes;
+void Splitter::collectResults(Part &part, IRMapping &map, OpBuilder &builder,
+                              SmallVector<Value> &results,
+                              SmallVector<DictionaryAttr> &resultAttributes) {
+  MLIRContext *context = function.getContext();
   llvm::DenseSet<Value> returned;
   auto addResult = [&](Value value, DictionaryAttr described) {
     if (isa<BlockArgument>(value) || !returned.insert(value).second)
@@ -375,6 +359,35 @@ void Splitter::build(Part &part) {
                 train::attributesOf(part.pass == ChunkPass::forward ? kept(value) : passed(value)));
   for (Value value : part.keeps)
     addResult(map.lookup(value), train::attributesOf(kept(value)));
+}
+
+void Splitter::build(Part &part) {
+  MLIRContext *context = function.getContext();
+  OpBuilder builder(function);
+  auto created = builder.create<func::FuncOp>(
+      function.getLoc(), (train::stringifyChunkPass(part.pass) + "_" + Twine(part.chunk)).str(),
+      FunctionType::get(context, {}, {}));
+  train::setChunk(created, train::ChunkAttr::get(context, part.pass, part.chunk));
+  Block *block = created.addEntryBlock();
+  IRMapping map;
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  auto addArgument = [&](Value value, DictionaryAttr described) {
+    types.push_back(value.getType());
+    attributes.push_back(described);
+    map.map(value, block->addArgument(value.getType(), value.getLoc()));
+  };
+  for (BlockArgument argument : function.getArguments())
+    if (part.arguments.contains(argument))
+      addArgument(argument, function.getArgAttrDict(argument.getArgNumber()));
+  for (auto [value, role] : carried(part))
+    addArgument(value, train::attributesOf(role));
+
+  builder.setInsertionPointToStart(block);
+  cloneOperations(part, map, builder);
+  SmallVector<Value> results;
+  SmallVector<DictionaryAttr> resultAttributes;
+  collectResults(part, map, builder, results, resultAttributes);
   builder.create<func::ReturnOp>(function.getLoc(), results);
   created.setType(FunctionType::get(context, types, ValueRange(results).getTypes()));
   created.setAllArgAttrs(attributes);
