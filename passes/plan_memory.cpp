@@ -238,9 +238,7 @@ private:
   void addResults(kernel::StepOpInterface step, int number);
   void overwrite(kernel::StepOpInterface step, OpResult result, int number);
   std::optional<int> storageToReuse(kernel::StepOpInterface step, unsigned result, int number);
-  LogicalResult pinReturned();
   void annotate();
-  int64_t ownBytes = 0; // pinned tensors of this function alone
 
   func::FuncOp function;
   Block &block;

@@ -13,6 +13,15 @@ namespace trainc::planning {
 
 namespace {
 
+/// What waits for what: edges between actions numbered over all stages, in the order of
+/// the stages. An action comes after the one before it on its stage, a receive after its
+/// send, a send after the action that frees its place at the receiver; those of one
+/// collective are one, so each is behind what comes before any of them.
+struct ActionGraph {
+  std::vector<int> firstOfStage; // and the number of actions at the end
+  std::vector<std::vector<int>> after;
+};
+
 bool isCollective(ActionKind kind) {
   return kind == ActionKind::norm || kind == ActionKind::addShared;
 }
@@ -385,8 +394,6 @@ int firstStuck(const ActionGraph &graph) {
 }
 
 } // namespace
-
-ActionGraph graphOf(const Schedule &schedule) { return Waits(schedule).build(); }
 
 std::vector<std::string> faultsOf(const Schedule &schedule, size_t most) {
   std::vector<std::string> faults;
