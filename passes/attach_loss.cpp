@@ -422,7 +422,7 @@ private:
       addResult(part.perSample, train::SampleLossesAttr::get(context, number));
   }
 
-  /// An output that is the loss now is no output beside it.
+  /// An output that is the loss now is not an output beside it.
   void eraseOwnLosses(Operation *terminator) {
     std::set<unsigned, std::greater<>> own;
     for (const Term &term : terms)
@@ -475,8 +475,8 @@ private:
     return builder.create<nn::NotOp>(builder.create<nn::EqualOp>(term.label, none));
   }
 
-  /// Over the labels that count, of which `count` becomes the number, where they are classes, else
-  /// of each sample; null where there are no samples to tell apart.
+  /// Over the labels that count where they are classes (`count` becomes their number), else of
+  /// each sample; null where there are no samples to tell apart.
   static Value meanOf(nn::Builder &builder, const train::Metric &metric, Value counts,
                       Value &count) {
     auto type = nn::tensorType(metric.values);
@@ -560,7 +560,7 @@ private:
     return value;
   }
 
-  /// The sum that leaves one element, of which the value is a view or a cast.
+  /// The sum to one element that the value is a view or a cast of.
   static nn::ReduceSumOp sumOfAll(Value value) {
     value = behindViews(value);
     if (auto cast = value.getDefiningOp<nn::CastOp>())

@@ -255,7 +255,7 @@ private:
     return role && role.getName() ? role.getTitle().str() : "";
   }
 
-  /// The same of an operand, whatever shape the operation's node has given it.
+  /// The name of an operand as it was before the operation's node gave it another shape.
   std::string operandName(Operation *op, unsigned index) {
     Value value = op->getOperand(index);
     bool repeated = false;
@@ -279,8 +279,8 @@ private:
     }
   }
 
-  /// Contributions of which each is another part of the value along one dimension, as one tensor
-  /// after the other, zeros where none is; else null. A sum reads all of them at every place, so
+  /// Contributions that are each another part of the value along one dimension, one after the
+  /// other, with zeros where none is; else null. A sum reads all of them at every place, so
   /// from a few on it costs more: of a loop that was unrolled there is one for each step.
   static Value joined(trainc::nn::Builder &builder, ArrayRef<Contribution> parts) {
     constexpr size_t kFew = 4;

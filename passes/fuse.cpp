@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fuse: what form-products left of entry functions becomes kernel.group regions, each of
-// which becomes one kernel.
+// fuse: what form-products left of entry functions becomes kernel.group regions, and each
+// region one kernel.
 //
 // Problem: an operation by itself reads and writes memory for a few
 // floating-point operations per element. Forward and backward meet here as one
@@ -10,8 +10,8 @@
 // Method. A *root* is a value that deserves a loop: a reduction, an operand of
 // a step or of the return, or a pointwise value worth keeping. All other values
 // are written into the expression of each root that uses them. A value with
-// several users is a root where storing it moves fewer bytes than computing it
-// again: written once and read by all users but one, and memory that is held,
+// several users is a root where storing it moves fewer bytes than recomputing
+// it: written once and read by all users but one, and memory that is held,
 // against the tensors that its expression reads again (twice where this function
 // made them, because they are then held longer) and its operations, as the bytes
 // that could be moved in their time. So layer normalisation's gradient reads x,
@@ -330,8 +330,8 @@ double Fusion::bytesIfRepeated(int node, const llvm::SetVector<int> &readers) {
   return bytes;
 }
 
-/// Now that the groups are known: stored roots that are cheaper to compute again where they are
-/// read become part of the expressions there. False where there are none, or no more.
+/// Now that the groups are known: stored roots that are cheaper to recompute where they are read
+/// become part of the expressions there. False where there are none, or no more.
 bool Fusion::repeatCheapRoots() {
   corrected = true; // one correction: each could give rise to another
   groupOf.assign(nodes.size(), -1);

@@ -223,7 +223,7 @@ size_t Lowering::intern(kernel::FunctionOp function) {
   FloatAttr flops = function.getFlopsAttr();
   function.setSourcesAttr(ArrayAttr::get(function.getContext(), {}));
   function.removeFlopsAttr();
-  // Whatever a command line says: locations differ between equal layers.
+  // Even where a command line asks for them: locations differ between equal layers.
   function->print(out, OpPrintingFlags().useLocalScope().enableDebugInfo(false));
   function.setSourcesAttr(sources);
   function.setFlopsAttr(flops);

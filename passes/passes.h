@@ -15,8 +15,8 @@ namespace trainc {
 
 struct RecomputeOptions {
   std::string level = "none"; // or light, full
-  int64_t budget = 0;  // bytes of all arenas that the plan may take, whatever the level; 0: any
-  std::string pattern; // regular expression of whole names of nodes to repeat; empty: none
+  int64_t budget = 0;         // bytes of all arenas that the plan may take at any level; 0: any
+  std::string pattern;        // regular expression of whole names of nodes to repeat; empty: none
 };
 
 struct StageOptions {
@@ -72,7 +72,7 @@ createPlacementPasses(const PlacementOptions &options, std::unique_ptr<mlir::Pas
 std::string memoryPlanText(mlir::ModuleOp module);
 /// What the steps of each entry function cost, one line each kind; see kernel_list.cpp.
 std::string kernelListText(mlir::ModuleOp module);
-/// What is computed again and what is kept for the backward pass; see recompute_list.cpp.
+/// What is recomputed and what is kept for the backward pass; see recompute_list.cpp.
 std::string recomputeText(mlir::ModuleOp module);
 /// The stages of a step, what they send each other and when: of a module whose step is cut.
 std::string stageListText(mlir::ModuleOp module, llvm::StringRef target);

@@ -106,7 +106,7 @@ public:
     return place;
   }
 
-  /// Behind all that micro-batches and ranks sum.
+  /// After all that micro-batches and ranks sum.
   Place stepTotals(Type type) {
     elementWidth = elementBytes(cast<RankedTensorType>(type).getElementType());
     totalsBytes = alignedBytes(bytesOf(type));
@@ -127,7 +127,7 @@ public:
   Place kept(int64_t chunk, StringRef name, Type type) {
     return {Arena::stash, placeIn(stashes[chunk], name, type)};
   }
-  /// Behind what all entries have pinned, so asked for when that is known; no two chunks have some
+  /// After what all entries have pinned, so asked for when that is known; no two chunks have some
   /// at once.
   Place passed(int64_t chunk, StringRef name, Type type) {
     return {Arena::activations,
@@ -162,7 +162,7 @@ private:
     return entry->second;
   }
 
-  /// Frozen tensors that stay in files have their places from these; the others lie behind.
+  /// Frozen tensors that stay in files have their places from these; the others lie after them.
   void readFrozenFiles() {
     if (ArrayAttr parts = train::frozenPartsOf(module))
       frozen.bytes = cast<DenseI64ArrayAttr>(parts[0])[3];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan-recompute: what the backward pass computes again instead of keeping it.
+// plan-recompute: what the backward pass recomputes instead of keeping it.
 //
 // Problem: what the backward pass reads of the forward pass lives from the one to the
 // other, and is most of the memory of training. Method: clones of forward operations,

@@ -99,7 +99,7 @@ struct KeptTensor {
 struct RecomputeTable {
   std::string rule;      // none, light, full, or the budget
   bool inStages = false; // the functions of stages repeat besides what they neither keep nor send
-  int64_t bytes, keptBytes;   // planned, of all arenas; where nothing were computed again
+  int64_t bytes, keptBytes;   // planned, of all arenas; where nothing were recomputed
   double time = 1, flops = 1; // of a step, predicted, as multiples of those where nothing were
   std::vector<RecomputedStep> steps; // in program order
   std::vector<KeptTensor> kept;      // activations that the backward pass reads, the largest first

@@ -4,8 +4,8 @@
 //
 // Problem: written out, attention has a number in memory for each query and key of a head, several
 // times over. Method: from each softmax whose only reader is a product with values, back through
-// what scales and masks the scores to the product of queries and keys, of which nobody else reads
-// anything. nn.attention then takes masks as they were before they were repeated for heads or
+// what scales and masks the scores to the product of queries and keys, where nobody else reads
+// any of this. nn.attention then takes masks as they were before they were repeated for heads or
 // samples, and a mask that hides later keys as its `reach`, where none of them has a weight. Where
 // `keep` matches the node of a value that would be no more, the attention stays written out. Of
 // weights with dropout there are two, that of training and that of inference. Known weakness:
@@ -224,7 +224,7 @@ private:
     return result;
   }
 
-  /// [batch, heads, rows, columns] of matrices of which one serves as many heads as `shared`.
+  /// [batch, heads, rows, columns] of matrices that each serve as many heads as `shared`.
   Value headsOf(nn::Builder &builder, Value matrices, int64_t shared) const {
     Shape shape(batch);
     shape.back() /= shared;

@@ -4,7 +4,7 @@
 //
 // Problem: one loop nest must keep the cores of a CPU or the thousands of threads of
 // a device busy, and its results must not depend on how many there are. Method:
-// whatever decides an order of rounding, and whatever a printer has to choose, is a
+// all that decides an order of rounding, and all that a printer has to choose, is a
 // function of form, sizes and accesses; the choice is an attribute of the kernel
 // (dialects/kernel/schedule.td) that printers print. On a CPU, threads share outer
 // loops, blocks of columns or blocks of fixed size. On a device a point is a thread's, four

@@ -30,7 +30,7 @@ using namespace mlir;
 namespace trainc {
 namespace {
 
-/// Of a tensor of floats, whatever their type.
+/// The type for a tensor of floats of any width.
 Type widened(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !isa<FloatType>(tensor.getElementType()))

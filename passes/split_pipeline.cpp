@@ -4,13 +4,13 @@
 //
 // Problem: a model that does not fit one rank, or that several shall train at once without each
 // taking a batch of its own, is cut along its depth; micro-batches follow each other through the
-// stages (GPipe, 1811.06965; PipeDream-flush). Method: chunks, of which a stage has one or several
+// stages (GPipe, 1811.06965; PipeDream-flush). Method: chunks, one or several for each stage
 // (2104.04473), are cut where little crosses, so that the slowest is as fast as can be
 // (planning/pipeline_partition.h), or where the user says. What crosses from one function to
 // another becomes an argument and a result with a name: `#train.kept` what a micro-batch's forward
 // pass leaves in a slot of the chunk's stash, and what it sends to later ones; `#train.passed` what
 // the backward function of a chunk sends to an earlier one. A tensor goes straight to each chunk
-// that reads it, past those between. What fuse would compute again for the backward pass, and what
+// that reads it, past those between. What fuse would recompute for the backward pass, and what
 // follows from inputs alone, is cloned rather than kept or sent. Operations stay what they are, so
 // the bits do. A parameter that several chunks use has one gradient, in the earliest: the others'
 // contributions travel and are added in the order of the unsplit program. Weakness: these

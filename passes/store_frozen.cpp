@@ -123,7 +123,7 @@ private:
     read(weight, way, own);
   }
 
-  /// The argument of that name, behind the weights.
+  /// The argument of that name, after the weights.
   Value part(func::FuncOp function, StringAttr name, Type type) {
     BlockArgument &argument = parts[name.getValue()];
     if (argument)
@@ -199,7 +199,7 @@ private:
     return !isa<FloatType>(nn::tensorType(tensor).getElementType());
   }
 
-  /// How many elements of memory a row of numbers takes, of which each of integers has `bits`.
+  /// How many elements of memory a row of numbers takes; an integer has `bits`.
   static int64_t rowOf(Value tensor, int64_t numbers, int64_t bits) {
     return isInteger(tensor) ? numbers * bits / 8 : numbers;
   }

@@ -66,7 +66,7 @@ bool compileSources(const CompileOptions &options, std::string &message);
 
 /// Flags of nvcc beside architectures and folders. Bits must not depend on contraction.
 llvm::ArrayRef<llvm::StringRef> nvccFlags();
-/// Those of the host compiler for C++, but for optimisation and instruction set.
+/// Flags of the host compiler for C++, except optimisation and instruction set.
 llvm::ArrayRef<llvm::StringRef> hostFlags();
 
 /// The output of `nvcc -Xptxas -v` as a sorted table: registers, spills and shared memory of

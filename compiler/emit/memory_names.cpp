@@ -280,7 +280,7 @@ static std::string comment(const PlacedTensor &tensor, bool withSteps) {
   else if (withSteps)
     text +=
         ", steps " + std::to_string(tensor.firstStep) + " to " + std::to_string(tensor.lastStep);
-  std::string plain = tensor.title; // dots are no loss
+  std::string plain = tensor.title; // it may lose its dots
   std::replace(plain.begin(), plain.end(), '.', '_');
   if (!plain.empty() && plain != tensor.name)
     text += ", " + commentText(tensor.title);
@@ -296,10 +296,11 @@ static void list(SourceWriter &writer, ArrayRef<const PlacedTensor *> tensors, b
 
 /// What memory.h begins with: how to read it, and the types of its tensors.
 static void beginHeader(ModuleOp module, const MemoryNames &names, SourceWriter &writer) {
-  writer.comment("Where every tensor lies: bytes from the base of its arena. Steps are those of the "
-                 "entry function in the order of step.cpp: from the one that writes the tensor to "
-                 "the last that reads it (one more than there are: the end of the function); outside "
-                 "them its place belongs to other tensors.");
+  writer.comment(
+      "Where every tensor lies: bytes from the base of its arena. Steps are those of the "
+      "entry function in the order of step.cpp: from the one that writes the tensor to "
+      "the last that reads it (one more than there are: the end of the function); outside "
+      "them its place belongs to other tensors.");
   if (auto dense = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes")) {
     writer.line("//");
     for (unsigned i = 0; i < dense.asArrayRef().size(); ++i)

@@ -118,7 +118,7 @@ void trainc::setStateConstants(ModuleOp module, ArrayRef<StateConstant> constant
   train::setStateConstants(module, rows);
 }
 
-// Numbers that are no integers stand there as text.
+// A number that is not an integer stands there as text.
 void trainc::setAdapters(ModuleOp module, ArrayRef<AdapterEntry> adapters) {
   Builder builder(module.getContext());
   SmallVector<Attribute> rows;

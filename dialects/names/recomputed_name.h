@@ -8,10 +8,10 @@
 
 namespace trainc {
 
-/// What names of nodes that are computed again begin with.
+/// What names of recomputed nodes begin with.
 constexpr llvm::StringLiteral recomputedPrefix = "recomputed ";
 
-/// The location of what computes again what is computed at `location`.
+/// The location of what recomputes what is computed at `location`.
 mlir::Location recomputedLocation(mlir::Location location);
 
 } // namespace trainc

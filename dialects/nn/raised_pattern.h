@@ -21,7 +21,7 @@ void addRaisePatterns(mlir::RewritePatternSet &patterns);
 /// The number that a constant of floats has in every element.
 std::optional<double> splatOfFloats(mlir::Value value);
 
-/// Equal but for the rounding of a constant that an exporter wrote with 7 digits.
+/// Equal up to the rounding of a constant that an exporter wrote with 7 digits.
 bool isNear(double value, double expected);
 
 /// The name of the module that a raised chain was, where the names of its nodes say so:

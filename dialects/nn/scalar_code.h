@@ -7,7 +7,7 @@
 
 namespace trainc {
 
-/// A function of one real number: everything that is to be said of one, but for the code of
+/// A function of one real number: everything that is to be said of one, except the code of
 /// emitted kernels, which has its name in runtime/kernels/math.h.
 struct ElementaryFunction {
   llvm::StringRef name;      // of the record in pointwise.td, and in runtime/kernels/math.h

@@ -3,7 +3,7 @@
 // Canonicalisation rules that concern many operations of nn: arithmetic on
 // splats, neutral elements, transposes into matrix products, reshapes out of
 // broadcasts, gradients of tied tables, and tables of their own indices. They preserve values bit
-// for bit, but for -0 + 0, the order of a sum that a scatter joins, and x^3 as two products (within
+// for bit, except -0 + 0, the order of a sum that a scatter joins, and x^3 as two products (within
 // the error that pow may have). Nothing here makes a large
 // constant.
 #include "dialects/nn/builder.h"

@@ -10,7 +10,7 @@ namespace trainc {
 /// Operations that only move indices: reshape, transpose, slice, reverse, broadcast.
 bool isView(mlir::Operation *op);
 
-/// What the elements of `value` are in, whatever shape it is given.
+/// What the elements of `value` are in before it is given other shapes.
 mlir::Value withoutReshapes(mlir::Value value);
 
 } // namespace trainc

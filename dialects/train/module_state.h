@@ -31,7 +31,7 @@ llvm::SmallVector<int64_t> numbersOf(const quantized_layout &layout);
 void setStoredForms(mlir::ModuleOp module, llvm::ArrayRef<mlir::NamedAttribute> forms);
 
 /// Parts of files that the trainer maps (first byte, bytes, offset in the arena of frozen weights,
-/// and where it goes on behind all parts), and the offsets of the frozen tensors in them. None:
+/// and where it goes on after all parts), and the offsets of the frozen tensors in them. None:
 /// both are null.
 mlir::ArrayAttr frozenPartsOf(mlir::ModuleOp module);
 mlir::DictionaryAttr frozenPlacesOf(mlir::ModuleOp module);

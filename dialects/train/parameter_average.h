@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A moving average of the parameters beside them, one more state of whatever optimizer: the
+// A moving average of the parameters beside them, one more state of any optimizer: the
 // arithmetic of torch.optim.swa_utils.AveragedModel with get_ema_multi_avg_fn, which begins as a
 // copy of the parameters after the first update.
 #pragma once

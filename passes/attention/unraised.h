@@ -8,8 +8,8 @@
 
 namespace trainc {
 
-/// Why the softmax, which raise-attention left, is no part of nn.attention: "its scores go
-/// through tanh". Empty where it is not of attention: its scores are no products of two computed
+/// Why the softmax, which raise-attention left, is not part of nn.attention: "its scores go
+/// through tanh". Empty where it is not of attention: its scores are not products of two computed
 /// tensors, or nothing multiplies by its weights.
 std::string whyWrittenOut(nn::SoftmaxOp softmax);
 

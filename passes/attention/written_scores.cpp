@@ -144,7 +144,7 @@ std::optional<int64_t> takeReach(SmallVectorImpl<WrittenMask> &masks) {
   for (size_t i = masks.size(); i-- > 0;) {
     const std::optional<HiddenKeys> &keys = masks[i].keys;
     bool isAlone = masks.size() == 1 && !reach;
-    // -infinity hides whatever else does; another number does where a key is surely seen.
+    // -infinity always hides; another number does where a key is surely seen.
     if (!keys ||
         !(keys->score == -kInfinity || (keys->score <= kHides && keys->reach >= 0 && isAlone)))
       continue;

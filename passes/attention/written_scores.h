@@ -25,7 +25,7 @@ struct WrittenScores {
   llvm::SmallVector<WrittenMask> masks; // in the order in which they are applied
 };
 
-/// The scores that `value` is, of which nobody reads a part; nothing where it is anything else.
+/// The scores that `value` is and that nobody else reads; nothing where it is anything else.
 std::optional<WrittenScores> writtenScores(mlir::Value value);
 
 /// Takes those masks away that are a reach, where a hidden key has no weight.

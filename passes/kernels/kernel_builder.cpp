@@ -6,7 +6,7 @@
 // operation applied to the scalars of its operands at their maps; a tensor from
 // above becomes a load whose strides are the map's. Where a reshape cuts through
 // an iteration dimension, the dimension is split and the kernel is built anew.
-// In row form whatever does not depend on the walked dimensions is computed once
+// In row form, what does not depend on the walked dimensions is computed once
 // per row. Reductions of the same depth share a loop.
 #include "passes/kernels/kernel_builder.h"
 #include "dialects/errors/internal_error.h"
@@ -274,7 +274,7 @@ Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) 
   return buildScalar(builder, op, operands);
 }
 
-/// Whatever kernel computes it, an element of the tensor is the number of its own position.
+/// An element of the tensor is the number of its own position, in every kernel that computes it.
 Value KernelBuilder::randomBits(nn::RandomBitsOp random, const IndexMap &map, Value predicate) {
   Type type = builder.getI64Type();
   Value key = random.getKeys() ? scalar(random.getKeys(), map, predicate)
@@ -466,7 +466,7 @@ Value KernelBuilder::throughConcat(nn::ConcatOp concat, const IndexMap &map, Val
   }
   if (result)
     return result;
-  // Behind the predicate of a padding the position may be that of no part.
+  // Where the predicate of a padding is false, the position may be in none of the parts.
   Type element = nn::tensorType(concat.getResult()).getElementType();
   return scalarConstant(builder, location, 0, scalarTypeOf(element));
 }

@@ -220,7 +220,7 @@ struct Product {
   }
 };
 
-/// The dimensions of `batch` but for the last ones, of `sharing` elements, which have one matrix.
+/// The dimensions of `batch` without the last ones, of `sharing` elements, which have one matrix.
 Sizes withoutSharing(const Sizes &batch, int64_t sharing) {
   size_t own = batch.size();
   for (int64_t count = 1; count < sharing;)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fewer dimensions for a built kernel, so that most have one or two and equal
-// kernels look equal whatever the shapes they came from. No later step drops or
+// kernels look equal though they came from different shapes. No later step drops or
 // merges any.
 #include "dialects/nn/scalar_code.h"
 #include "passes/kernels/kernel_builder.h"

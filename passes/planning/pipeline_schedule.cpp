@@ -53,7 +53,7 @@ ActionList forwardBackwardInTurn(const Pipeline &pipeline, int stage) {
   return order;
 }
 
-// As many forwards ahead as in 1F1B; weight gradients lag behind input gradients by as many
+// As many forwards ahead as in 1F1B; weight gradients follow input gradients after as many
 // micro-batches as the stage has before it. So all stages have as many micro-batches in flight
 // as there are stages, and the last weight gradients fill the end.
 ActionList zeroBubble(const Pipeline &pipeline, int stage) {

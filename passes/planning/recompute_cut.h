@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which forward operations are computed again for the backward pass, where a byte that is not kept
+// Which forward operations are recomputed for the backward pass, where a byte that is not kept
 // for it is worth a given time. For one price the best answer is a minimum cut: a value that the
 // backward pass needs, or an operation that is repeated for it, is either kept, for its bytes, or
 // its own operation is repeated, for its time, and needs what that reads. After the joint graph's

@@ -16,7 +16,7 @@ namespace {
 /// What waits for what: edges between actions numbered over all stages, in the order of
 /// the stages. An action comes after the one before it on its stage, a receive after its
 /// send, a send after the action that frees its place at the receiver; those of one
-/// collective are one, so each is behind what comes before any of them.
+/// collective are one, so each comes after what any of them comes after.
 struct ActionGraph {
   std::vector<int> firstOfStage; // and the number of actions at the end
   std::vector<std::vector<int>> after;
@@ -192,7 +192,7 @@ private:
            "the slot is not the forward's");
   }
 
-  // Gradients are added in the order of micro-batches, whatever the schedule.
+  // Gradients are added in the order of micro-batches in every schedule.
   void finishBatch(const Action &action) {
     expect(action.microBatch == batchesDone[action.chunk]++, "out of the order of micro-batches");
     expectSlot(action);

@@ -9,7 +9,7 @@
 namespace trainc::planning {
 namespace {
 
-// A place is narrow where its bytes and those of wider ones before and behind it differ by at least
+// A place is narrow where its bytes and those of wider ones before and after it differ by at least
 // this part of the widest of all.
 constexpr int64_t differences = 32;
 // Bounds of what a segment may need fall by this.
@@ -67,7 +67,7 @@ public:
     const int64_t difference =
         std::max<int64_t>(1, *std::max_element(crossing.begin(), crossing.end()) / differences);
     std::vector<int> found;
-    int64_t widest = 0; // behind the last one found
+    int64_t widest = 0; // after the last one found
     int best = -1;
     for (int p = 1; p < end(); ++p) {
       if (best >= 0 && crossing[p] >= crossing[best] + difference) {
@@ -90,7 +90,7 @@ private:
   std::vector<int> barriers;             // values that cross it and cannot be kept
 };
 
-/// Of the narrow places those of least bytes in all, of which no segment needs more than `bound`;
+/// Of the narrow places those of least bytes in all with which no segment needs more than `bound`;
 /// none where there are no such.
 std::vector<int> bordersWithin(const Places &places, const std::vector<int> &narrow,
                                int64_t bound) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The forward pass divided at its narrow places, where few bytes go on to what follows: behind a
+// The forward pass divided at its narrow places, where few bytes go on to what follows: after a
 // block of a transformer, a stage of a network of convolutions with its skips. What crosses a
-// border is kept, so each segment can be computed again alone, right before its backward pass. A
+// border is kept, so each segment can be recomputed alone, right before its backward pass. A
 // minimum cut with a price alone (recompute_cut.h) never finds borders: of a segment that is
 // repeated anyway, keeping its first value saves no operation. After Chen, Xu, Zhang, Guestrin,
 // "Training deep nets with sublinear memory cost", 2016, for any graph in program order; which
@@ -27,7 +27,7 @@ struct Segments {
 /// borders of least bytes. Empty where there is no place worth a border.
 std::vector<Segments> narrowSegments(const ForwardGraph &graph);
 
-/// By value: whether it crosses a border or is made behind the last one, where the backward pass
+/// By value: whether it crosses a border or is made after the last one, where the backward pass
 /// begins.
 std::vector<bool> heldBy(const Segments &segments, const ForwardGraph &graph);
 

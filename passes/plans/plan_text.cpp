@@ -53,7 +53,7 @@ void collectTensors(func::FuncOp function, PlannedEntry &entry) {
   };
   for (BlockArgument argument : function.getArguments())
     add(argument, function.getArgAttr(argument.getArgNumber(), "kernel.place"), 0);
-  DenseMap<Value, int> untilAdded; // gradients of which the ranks keep parts alone
+  DenseMap<Value, int> untilAdded; // gradients that the ranks keep in parts
   for (const GradientBucket &bucket : gradientBucketsOf(function))
     for (unsigned gradient : bucket.gradients)
       untilAdded[function.front().getTerminator()->getOperand(gradient)] = bucket.until;

@@ -49,7 +49,7 @@ static Operation *totalsOf(func::FuncOp function) {
   return nullptr;
 }
 
-/// The step behind which a result of @forward_backward may change what it belongs to: the last of
+/// The step after which a result of @forward_backward may change what it belongs to: the last of
 /// those that make it, that read the parameter or a copy of it, and that makes the step's totals.
 static Operation *lastReader(func::FuncOp function, unsigned result) {
   Operation *last = function.front().getTerminator()->getOperand(result).getDefiningOp();
@@ -80,7 +80,7 @@ static void hoistTotals(func::FuncOp function) {
     step->moveAfter(last);
 }
 
-/// Results of the function that ranks sum, by the step that makes them, or behind which they may be
+/// Results of the function that ranks sum, by the step that makes them, or after which they may be
 /// used up. fuse has given each a tensor of its own.
 static llvm::DenseMap<Operation *, SmallVector<unsigned>> summedByStep(func::FuncOp function) {
   llvm::DenseMap<Operation *, SmallVector<unsigned>> found;
@@ -147,7 +147,7 @@ GradientBuckets gradientBucketsOf(func::FuncOp function) {
   return buckets;
 }
 
-/// By the last step that makes or reads them; none where some are no step's result.
+/// By the last step that makes or reads them; none where a step does not make one of them.
 static std::map<int, SmallVector<unsigned>> summedByLastStep(func::FuncOp function) {
   llvm::DenseMap<Operation *, int> numbers;
   for (auto step : function.front().getOps<kernel::StepOpInterface>())

@@ -65,7 +65,7 @@ struct StageTable {
   std::string target;
   memory_needs needs;
   bool updatesInParts = false;
-  sharing shared = sharing::none; // what ranks of a host share, whatever the trainer is asked for
+  sharing shared = sharing::none; // what ranks of a host share in any run
 
   /// Of a rank of each stage, where the replicas are on one host.
   std::vector<rank_memory> memoryOfRanks(int replicas) const;

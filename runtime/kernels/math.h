@@ -173,7 +173,7 @@ TRAINC_INLINE float log_of_parts(float exponent, float f) {
   return fma(exponent, 0x1.63p-1f, f + tail);
 }
 
-// Of bits: wraps where their number is negative or none, of which nothing is used.
+// For numbers of bits: wraps where one is negative, and then nothing uses it.
 TRAINC_INLINE int32_t difference(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
 }

@@ -22,7 +22,7 @@ struct pool_windows {
       const space_sizes &stride, const space_sizes &dilation, const space_sizes &before
 
 // Tensors are contiguous, plane after plane. Every sum has one order that depends on sizes
-// alone, whatever the number of threads.
+// alone, not on the number of threads.
 // NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
 #define DECLARE_POOLS(T)                                                                           \
   /* y: the largest element of each window; a window has one. What is not a number is larger. */   \

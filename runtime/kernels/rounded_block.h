@@ -20,7 +20,7 @@ struct rounded_block {
 };
 
 // To 8 bits the block's largest magnitude is 127 times its scale; to 4 its largest value is -8
-// times its scale, whatever its sign. Values are rounded by the rounded scale to the nearest, ties
+// times its scale, negative or not. Values are rounded by the rounded scale to the nearest, ties
 // away from zero: so what a scale loses costs accuracy in the largest value alone.
 inline rounded_block round_block(const float *values, bool to_four_bits) {
   float largest = 0;

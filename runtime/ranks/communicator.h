@@ -30,7 +30,7 @@ public:
   // `patience` seconds until the start is over, standard error says what it may wait for, and ten
   // times as many end the process with exit_stalled; 0: neither.
   explicit communicator(double patience = 0);
-  // The only rank, whatever started the process.
+  // The only rank, even where a launcher started the process.
   static communicator alone() { return communicator(only_rank{}); }
   ~communicator();
   communicator(const communicator &) = delete;
@@ -53,8 +53,8 @@ public:
   // The text of rank `root`, on every rank.
   std::string broadcast(const std::string &text, int root = 0);
 
-  // Ends every rank at once with this exit code, whatever they wait for. Returns only where
-  // there is no other rank.
+  // Ends every rank at once with this exit code, also those that wait. Returns only where there is
+  // no other rank.
   void abort(int code);
 
   void barrier();

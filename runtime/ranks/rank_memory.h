@@ -63,7 +63,7 @@ std::vector<rank_memory> memory_of_ranks(const memory_needs &needs, const rank_l
 // a line, and in front of all places of a kind of message a box.
 struct message_format {
   int64_t line, box;
-  int64_t base;          // of a rank, whatever it receives
+  int64_t base;          // of a rank, before what it receives
   bool at_sender = true; // as well as at the receiver
 };
 constexpr message_format cpu_messages = {64, 128, 4096, false};

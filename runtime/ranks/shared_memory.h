@@ -16,7 +16,7 @@ constexpr int64_t page_bytes = 4096, line_bytes = 64; // a line: of a processor'
 constexpr int64_t round_up(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // A file of `bytes`, each rank's own number of them, of every rank of this host in rank order,
-// mapped; unmap them with munmap. Zeros, but for the first eight bytes, which are not the caller's.
+// mapped; unmap them with munmap. Zeros, except the first eight bytes, which are not the caller's.
 // Empty where the ranks cannot see each other's memory (containers of their own, say). Collective.
 // Its pages exist then, unless `sparse`: those that nobody touches take no memory.
 std::vector<char *> share_with_host(const char *name, int64_t bytes, bool sparse = false);

@@ -12,7 +12,7 @@ struct tree_node {
   int64_t index;
 };
 
-// Sums in the order of their numbers, of which no neighbours can be added yet.
+// Sums in the order of their numbers. No neighbours among them can be added yet.
 class waiting_sums {
 public:
   explicit waiting_sums(int64_t summands) : summands_(summands) {}

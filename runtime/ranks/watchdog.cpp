@@ -205,8 +205,7 @@ const watchdog::page *watchdog::silent(double time) const {
   return found;
 }
 
-// Of the ranks that do not wait and get nothing done while another waits, the one of which that is
-// true for longest.
+// The rank that has not waited and got nothing done for longest while another waits.
 const watchdog::page *watchdog::awaited(double time) const {
   const page *found = nullptr;
   bool is_waited_for = false;

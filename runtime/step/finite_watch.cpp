@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Infinities below zero alone may be a mask's, and are no fault then. A model says -infinity, or
-// selects or adds it, for a mask; what a logarithm or a division makes of finite numbers is none,
-// and neither is a gradient.
+// Infinities below zero alone may be a mask's, and are not a fault then. A model says -infinity, or
+// selects or adds it, for a mask; what a logarithm or a division makes of finite numbers is not a
+// mask, and neither is a gradient.
 #include "runtime/step/finite_watch.h"
 
 #include "runtime/files/data_types.h"
@@ -102,7 +102,7 @@ std::string finite_watch::text_of(const computations &computed) {
 }
 
 std::string finite_watch::advice_on(const std::string &tensor, const computations &computed) const {
-  // What is infinite already is not so because of a division behind it.
+  // What is infinite already is not so because of a division after it.
   const bool is_of_division = !has_grown_ && !has_one_of(computed, exponentials);
   for (const computation &each : computed)
     if (is_one_of(logarithms, each.of.operation) ||

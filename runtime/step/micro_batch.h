@@ -31,7 +31,7 @@ double mean_of(device &target, const tensor_place &values, int64_t count);
 void set_random_key(device &target, const program &program, uint64_t seed, int64_t step,
                     int64_t number);
 
-// Whether the batch could not be read, and whether it weighs 1 whatever counts in it.
+// Whether the batch could not be read, and whether it weighs 1 however many labels count in it.
 void set_batch_state(device &target, const program &program, bool is_faulty, bool mean_per_batch);
 
 // In the slots of device::keep: the losses, the norm of the gradient, the weights, the index

@@ -7,7 +7,7 @@
 
 namespace trainc {
 
-// Behind what was queued.
+// After what was queued.
 step_times::instant step_times::now() {
   target_.finish();
   return {seconds_now(), target_.seconds_waited()};

@@ -25,7 +25,7 @@ nn::Tensor tensorOfBytes(MLIRContext &context, const reader::TensorBytes &bytes,
   if (!element)
     return {};
   auto type = RankedTensorType::get(bytes.shape, element);
-  bool isBool = element.isInteger(1); // of which any nonzero byte is true
+  bool isBool = element.isInteger(1); // any nonzero byte is true
   if (!copy && !isBool)
     return nn::Tensor::viewOf(type, bytes.bytes);
   nn::Tensor result(type);

@@ -62,8 +62,8 @@ public:
   }
   bool outputUsed(unsigned index) const override;
   mlir::Value input(unsigned index) override;
-  /// Before operator set 7 a second operand does not broadcast as NumPy's does: brings it to a
-  /// shape of which that makes what ONNX says. To be called before the node's importer.
+  /// Before operator set 7 a second operand does not broadcast as NumPy's does. Gives it a shape
+  /// that broadcasts to what ONNX says. To be called before the node's importer.
   mlir::LogicalResult alignSecond();
   nn::Tensor constant(unsigned index) override;
   mlir::Value literal(const nn::Tensor &value) override;
@@ -231,7 +231,7 @@ private:
   llvm::DenseSet<mlir::Value> erased;
   llvm::StringMap<Causes> causes;     // by value, of those asked for
   llvm::StringSet<> quantized;        // weights that the file has as integers
-  llvm::StringSet<> partsOfQuantized; // their scales and zero points, which are no values
+  llvm::StringSet<> partsOfQuantized; // their scales and zero points, which are not values
   llvm::StringSet<> initializers;     // filled for the first such question
 };
 

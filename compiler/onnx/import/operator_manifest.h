@@ -28,7 +28,7 @@ struct ManifestOutput {
   std::string name;
   std::string like;               // has the shape of this input; empty: `shape`
   std::vector<std::string> shape; // size expressions
-  std::string type;               // an element type, or of which input
+  std::string type;               // an element type, or the input that has it
 };
 
 struct ManifestFunction {

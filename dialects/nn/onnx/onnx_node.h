@@ -156,7 +156,7 @@ private:
 
 /// Of the operator as its newest importer knows it.
 const OnnxSupport &onnxSupport(llvm::StringRef domain, llvm::StringRef opType);
-/// Refuses a node of which something is not supported.
+/// Refuses a node that has something unsupported.
 mlir::LogicalResult checkSupport(OnnxNode &node, const OnnxSupport &support);
 
 /// What the operator, as its newest importer knows it, does with `input`.

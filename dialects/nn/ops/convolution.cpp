@@ -321,7 +321,7 @@ static FailureOr<int64_t> transposedSize(OnnxNode &node, WindowAttributes &windo
                           " with them",
                       "smaller pads");
   int64_t result = wanted.value_or(whole - cut);
-  // Behind the last point that input 'X' reaches there may be less than a stride of zeros.
+  // After the last point that input 'X' reaches there may be less than a stride of zeros.
   if (result < 1 || result >= least + stride - cut || result < least - cut)
     return node.error("dimension " + llvm::Twine(d + 2) + " of the output cannot have " +
                       llvm::Twine(result) + " elements: input 'X' makes " + llvm::Twine(least) +

@@ -33,7 +33,7 @@ static bool isProgression(ArrayRef<int64_t> indices) {
   return true;
 }
 
-// Rows that were gathered, of which those of padding have no gradient.
+// Gathered rows. A row of padding has no gradient.
 static Value withoutPadding(Builder &builder, Value rows, Value indices, int64_t padding) {
   Value row = builder.constant(static_cast<double>(padding), indices.getType());
   Value isPadding = builder.named("is_padding", builder.create<EqualOp>(indices, row));

@@ -52,7 +52,7 @@ void addRowOfWeight(MutableArrayRef<double> gradient, ArrayRef<double> r, int64_
 
 // ---- import
 
-// The biases of W and R meet but for the candidate's.
+// The biases of W and R meet, except the candidate's.
 static RecurrentResults buildGru(Builder &builder, const RecurrentDirection &of, bool linear) {
   int64_t hidden = tensorType(of.r).getDimSize(1);
   auto part = [&](int64_t first, int64_t count) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nn.resample. A few taps are gathered, so that interpolation is part of a kernel; many, as in the
-// gradient of a large magnification, are a matrix product, of which most weights are zero.
+// gradient of a large magnification, are a matrix product whose weights are mostly zero.
 #include "dialects/nn/builder.h"
 #include "dialects/nn/tensor.h"
 

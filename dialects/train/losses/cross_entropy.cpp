@@ -32,7 +32,7 @@ static Labels entropyLabels(RankedTensorType output, const LossSettings &setting
 }
 
 /// `-sum over classes of weight * probability * log_softmax(logits)` of each row. A mean divides by
-/// the number of rows, whatever the weights, as PyTorch's.
+/// the number of rows and not by the weights, as PyTorch's.
 static LossValue probabilityEntropy(const LossInput &input, Value logits) {
   nn::Builder &builder = input.builder;
   RankedTensorType type = nn::tensorType(logits);

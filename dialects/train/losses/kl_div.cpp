@@ -13,7 +13,7 @@ static LossValue divergence(const LossInput &input) {
   if (input.settings.word("log_target") == "true")
     return {.elements =
                 builder.mul(builder.exp(input.labels), builder.sub(input.labels, input.output))};
-  // A label 0 adds nothing, whatever its logarithm.
+  // A label 0 adds nothing, though its logarithm is infinite.
   auto type = input.labels.getType();
   Value zero = builder.constant(0, type), one = builder.constant(1, type);
   Value isNone = builder.create<nn::EqualOp>(input.labels, zero);

@@ -15,7 +15,7 @@ constexpr int64_t kTerms = 64;
 
 /// Sum over i = 1 to `step` of log(1 - q^i / 2), where log q = `decay`: PyTorch multiplies a factor
 /// to the product at each step, which would be a state. As a sum over the terms of the logarithm's
-/// series, each of which is geometric in i: -sum over k of 2^-k/k q^k (1 - q^(k step)) / (1 - q^k).
+/// series, each geometric in i: -sum over k of 2^-k/k q^k (1 - q^(k step)) / (1 - q^k).
 static Value sumOfLogs(Update &update, Value decay, Value step) {
   nn::Builder &s = update.scalarBuilder();
   auto type = RankedTensorType::get({kTerms}, nn::tensorType(step).getElementType());

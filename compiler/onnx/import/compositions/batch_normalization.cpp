@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ONNX BatchNormalization. As PyTorch's module in train(): in training by the statistics of the
-// batch, of which the running ones keep a mean with decaying weights; in inference by the running
-// ones. That is so whichever mode the file says, for PyTorch's default exporter always says
+// batch; the running ones keep a mean of these with decaying weights. In inference by the running
+// ones. The mode that the file says does not matter: PyTorch's default exporter always says
 // inference. A model that is only run is taken at its word.
 //
 // With --batch-norm all-ranks the batch is that of all ranks, those of a micro-batch together.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ONNX RMSNormalization: the dimensions from `axis` on, over the root of their mean square. What is
-// computed has the operand's type, or f64 sums, whatever `stash_type` says: never a smaller one.
+// computed has the operand's type, or f64 sums, and never a smaller type that `stash_type` names.
 #include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;

@@ -41,7 +41,7 @@ static Value rowsOnAxis(OnnxNode &node, const IndexedRows &elements, ArrayRef<in
   return builder.reshape(row, elements.shape);
 }
 
-/// Rows and updates for every line along the axis, of which those that indices leave out get none.
+/// Rows and updates for every line along the axis. A line that indices leave out gets none.
 static OnnxResults reduceElements(OnnxNode &node, const IndexedRows &elements, int64_t axis,
                                   StringRef reduction) {
   Builder &builder = node.builder();

@@ -48,7 +48,7 @@ OnnxResults reduceUpdates(OnnxNode &node, Value table, Value rows, Value updates
     return node.error(
         boolUpdates.told("reduction '" + reduction + "' is supported of numbers, not of bools"),
         "insert Casts to int32 and back around the node");
-  // Behind the axis one more dimension: the element itself and all updates of its line.
+  // One more dimension after the axis: the element itself and all updates of its line.
   SmallVector<int64_t> shape(type.getShape()), ofTable, ofUpdates, low(rank, 0), none(rank, 0);
   shape.insert(shape.begin() + axis + 1, count + 1);
   FailureOr<int64_t> comparisons = countElements(node, shape);

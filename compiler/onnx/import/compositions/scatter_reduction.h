@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates that are multiplied with an element, or of which it takes the largest or smallest.
+// Updates that multiply an element, or replace it by the largest or smallest of all.
 //
 // Every element is compared with every update of its line, which no order of updates can change and
 // which has PyTorch's gradients: of several largest ones each has its share, and a product that one
@@ -12,7 +12,7 @@
 namespace trainc::nn {
 
 /// `table` with `updates` along `axis` where `rows`, of the shape of `updates`, says; -1 is not a
-/// row. Both have one shape but for the axis. `reduction` is ONNX's: add, mul, min or max.
+/// row. Both have one shape except along the axis. `reduction` is ONNX's: add, mul, min or max.
 OnnxResults reduceUpdates(OnnxNode &node, mlir::Value table, mlir::Value rows, mlir::Value updates,
                           int64_t axis, llvm::StringRef reduction);
 
