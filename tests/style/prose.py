@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Whether the documents can be read once: short sentences, short lines, short pages, plain words.
+# Whether the documents can be read once: short sentences, short lines, short pages, plain words. Comments of sources
+# have the same plain words.
 #
 #   prose.py ROOT
 #
@@ -16,6 +17,42 @@ MOST_LINES = {"README.md": 120}  # of a page
 MOST_LINES_OF_OTHERS = 150
 ENDLESS = {"CHANGELOG.md"}  # grows with releases
 GENERATED = {"docs/trainc.md", "docs/operators.md", "docs/node_tests.md"}
+SOURCES = ("compiler", "dialects", "passes", "runtime", "tools")
+# Folders and files whose comments are still to be read for these words. No new ones.
+UNREAD = (
+    "compiler/onnx/provenance",
+    "compiler/driver.cpp",
+    "compiler/onnx/adapters.cpp",
+    "compiler/onnx/adapters_in_export.cpp",
+    "compiler/onnx/file/",
+    "compiler/onnx/gradient_graph/",
+    "compiler/onnx/graph/",
+    "compiler/onnx/initial_parameters.cpp",
+    "compiler/onnx/reader.cpp",
+    "compiler/options.h",
+    "compiler/output/",
+    "runtime/arena.h",
+    "runtime/checkpoint/",
+    "runtime/commands/",
+    "runtime/cpu/",
+    "runtime/cuda/",
+    "runtime/data/",
+    "runtime/device.h",
+    "runtime/element_range.h",
+    "runtime/files/",
+    "runtime/observe/",
+    "runtime/options/",
+    "runtime/process/",
+    "runtime/program.h",
+    "runtime/run/",
+    "runtime/step_clock.h",
+    "runtime/train/",
+    "tools/data/",
+    "tools/inspect/",
+    "tools/safetensors.cpp",
+    "tools/simulate/",
+    "tools/trainc-check-gradient.cpp",
+)
 
 # What to write instead of each.
 WORDS = {
@@ -79,9 +116,29 @@ def problems(name, text):
             words = [word for word in sentence.split() if re.search(r"\w", word)]
             if len(words) > MOST_WORDS:
                 yield number, f"a sentence of {len(words)} words, expected at most {MOST_WORDS}: {' '.join(words[:8])} ..."
-        for pattern, better in WORDS.items():
-            for found in re.finditer(pattern, block, re.IGNORECASE):
-                yield number, f"'{found[0].strip()}'; try: {better}"
+        for what in unwanted(block):
+            yield number, what
+
+
+def unwanted(text):
+    for pattern, better in WORDS.items():
+        for found in re.finditer(pattern, plain(text), re.IGNORECASE):
+            yield f"'{found[0].strip()}'; try: {better}"
+
+
+def comments(lines):
+    """Neighbouring lines of comment as one, with the number of the first; a comment after code is one of its own."""
+    start, words = 0, []
+    for number, line in [*enumerate(lines, 1), (0, "")]:
+        alone = re.match(r"\s*///?(?: (.*)|$)", line)
+        if alone:
+            start, words = start or number, [*words, alone[1] or ""]
+            continue
+        if words:
+            yield start, " ".join(words)
+        start, words = 0, []
+        if beside := re.search(r"[;{,)}] +// (.*)", line):
+            yield number, beside[1]
 
 
 def main():
@@ -95,6 +152,14 @@ def main():
         for number, what in problems(name, page.read_text()):
             print(f"{name}:{number}: {what}")
             status = 1
+    for source in sorted(path for folder in SOURCES for path in (root / folder).rglob("*")):
+        name = source.relative_to(root).as_posix()
+        if source.suffix not in {".cpp", ".h", ".cu", ".hpp"} or name.startswith(UNREAD):
+            continue
+        for number, comment in comments(source.read_text().splitlines()):
+            for what in unwanted(comment):
+                print(f"{name}:{number}: {what}")
+                status = 1
     sys.exit(status)
 
 
