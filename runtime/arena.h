@@ -29,7 +29,7 @@ public:
   // Calls fill(host memory of `bytes`), which then goes to the address.
   virtual void write(char *address, int64_t bytes, const std::function<void(char *)> &fill) = 0;
 
-  // The rank that has what is at this address, of which `bytes` become those that it has side by
+  // The rank that has what is at this address; `bytes` become those of it that the rank has side by
   // side. Every rank itself, -1, where none keeps a part alone: then `read` may be called anywhere
   // and `write` takes all; else `write` takes what this rank keeps.
   virtual int holder(const char * /*address*/, int64_t & /*bytes*/) const { return every_rank; }

@@ -75,7 +75,7 @@ public:
   // it says nothing.
   bool shares_memory() const;
   int64_t accumulator_bytes() const; // of gradients, besides the arenas
-  // Whether ranks that train keep parts of the optimizer's state, of which `holder` says whose they
+  // Whether ranks that train keep parts of the optimizer's state; `holder` says whose they
   // are. Known before `allocate`.
   bool keeps_state_in_parts() const;
 

@@ -48,7 +48,7 @@ struct range_list {
 
 inline constexpr element_range every_element = {};
 
-// How many blocks of a device share out points, of which each takes so many at a time.
+// How many blocks of a device share out points; each takes so many at a time.
 constexpr unsigned blocks_for(int64_t points, int64_t points_of_block, int64_t most) {
   return static_cast<unsigned>(smaller_of((points + points_of_block - 1) / points_of_block, most));
 }

@@ -266,7 +266,7 @@ struct program {
 
   // What the mean loss of a micro-batch weighs in that of the step: a scalar that forward_backward
   // and evaluate write, the share of the labels that count. No name: always 1. Where the f64 in the
-  // workspace arena is above 0, forward_backward takes 1 whatever counts.
+  // workspace arena is above 0, forward_backward always takes 1.
   tensor_place loss_weight = {};
   int64_t mean_per_batch_offset = 0;
   // The loss of each sample, written by evaluate, where a loss is a mean over all elements. No
@@ -329,7 +329,7 @@ struct program {
   void (*round_parameters)(const arenas &) = nullptr;
   // `update` is called for one gradient after the other while forward_backward goes on
   // (arenas.updated), which makes them in the activations arena: there is no gradients arena. It
-  // sees rows of so many elements, zero behind the gradient's last, and finds the sum of all
+  // sees rows of so many elements, zero after the gradient's last, and finds the sum of all
   // gradients' squares in an f64 of the workspace arena.
   bool updates_in_backward = false;
   int64_t update_row = 1, sum_of_squares_offset = -1;
@@ -341,7 +341,7 @@ struct program {
   int64_t adapter_count = 0;
   const quantized_weight *quantized_weights = nullptr;
   int64_t quantized_weight_count = 0;
-  // Others of them lie in the file of parameters, behind these in the arena.
+  // Others of them lie in the file of parameters, after these in the arena.
   const frozen_part *frozen_parts = nullptr;
   int64_t frozen_part_count = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Told which step of which entry function begins: what emitted functions call where somebody
+// Told which step begins and in which entry function: what emitted functions call where somebody
 // measures or watches them. Emitted code needs no function of the runtime for it.
 #pragma once
 

@@ -48,7 +48,7 @@ static size_t bytesOf(const std::string &dtype) {
   return 0;
 }
 
-// Type, shape and size, but for where the data lie; false where the entry does not say them.
+// Type, shape and size, but not where the data lie; false where the entry does not say them.
 static bool readEntry(const json &entry, StoredTensor &tensor) {
   auto isList = [&](const char *key) {
     auto found = entry.find(key);

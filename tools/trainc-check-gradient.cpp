@@ -298,8 +298,8 @@ private:
   };
 
   /// The difference, and how far `found` is from it. Where that is too far a kink or a jump of a
-  /// result may be within the step: a smaller one is tried, of which what the losses' own
-  /// rounding does is no error.
+  /// result may be within the step: a smaller one is tried, where what the losses' own
+  /// rounding does is not an error.
   Slope compareWithDifference(const CheckCase &c, double &x, double found, double scale) {
     auto compareAt = [&](double step, double noise) {
       const double h = step * std::max(1.0, std::abs(x) * 1e-3), want = difference(c, x, h);

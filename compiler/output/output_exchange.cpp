@@ -107,7 +107,7 @@ std::string lastLineFor(StringRef paths) {
   return "# do not edit: " + utohexstr(xxh3_64bits(bytes), /*LowerCase=*/true) + "\n";
 }
 
-/// Nothing where it is another text than trainc wrote: whatever it names may be the user's.
+/// Nothing where it is another text than trainc wrote: what it names may be the user's.
 std::optional<Paths> readList(const fs::path &file) {
   std::error_code ignored;
   if (!fs::is_regular_file(fs::symlink_status(file, ignored))) // a pipe would be read for ever

@@ -150,7 +150,7 @@ bool mayNotWrite(const std::error_code &error) {
 /// Where what is being made lies until it can be renamed: beside the target, or within it where
 /// that is a link or a mount of its own, such as the volume of a container.
 struct PartialPlaces {
-  std::string beside, within; // beginnings of names; beside: empty where that is no place
+  std::string beside, within; // beginnings of names; beside: empty where that is not a place
 };
 
 PartialPlaces partialPlaces(StringRef target) {

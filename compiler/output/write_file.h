@@ -15,7 +15,7 @@ namespace trainc {
 std::error_code writeFile(llvm::StringRef path, llvm::StringRef text);
 
 /// Any other: whole or not at all, written beside its place and renamed. What was there before
-/// stays where it cannot be written. What is no file, such as /dev/null, is written to.
+/// stays where it cannot be written. What is not a file, such as /dev/null, is written to.
 std::error_code writeWholeFile(llvm::StringRef path,
                                llvm::function_ref<void(llvm::raw_ostream &)> write);
 std::error_code writeWholeFile(llvm::StringRef path, llvm::StringRef text);

@@ -166,7 +166,7 @@ json configuration_beside(const weights &weights) {
   return configuration;
 }
 
-// By PEFT's rule: a pattern matches the end of a path, behind a dot.
+// By PEFT's rule: a pattern matches the end of a path, after a dot.
 double alpha_in(const json &configuration, const std::string &module) {
   const json patterns = configuration.value("alpha_pattern", json::object());
   if (patterns.is_object())

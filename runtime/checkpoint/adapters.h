@@ -34,7 +34,7 @@ void write_adapters(const program &program, const arenas &arenas, const std::str
 // What training changes besides adapters, which these files do not hold.
 std::vector<std::string> trained_beside_adapters(const program &program);
 
-// The layers of which the file does not say what the module calls them.
+// The layers whose names in the module the file does not say.
 std::vector<std::string> adapters_without_module(const program &program);
 
 // Whether a file holds adapters alone. If so its names are those of the module then, without what

@@ -259,7 +259,7 @@ private:
   bool make_folder();
   enum class stage { over, failed, files, names };
   void run(background_worker::job work);
-  struct span { // of which another thread may ask
+  struct span { // another thread may ask for it
     std::atomic<double> begin = 0, end = 0;
 
     void start();

@@ -114,7 +114,7 @@ std::vector<tensor_view> state_tensors(const program &program) {
 }
 
 // A parameter that is not finite, or a state that is not a number, would spoil the next step and
-// all after it, but for -infinity where the model has it.
+// all after it. -infinity is sound where the model has it.
 bool is_sound(const program &program, size_t number, data_type type, const char *data,
               int64_t bytes) {
   if (number >= static_cast<size_t>(kept_parameters(program)))

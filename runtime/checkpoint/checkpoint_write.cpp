@@ -3,7 +3,7 @@
 // Writing of checkpoints. Order of operations: files into a folder with a
 // temporary name, each synced; the manifest; the folder synced and renamed; its
 // parent synced; then, told so, old checkpoints removed. A kill at any point leaves the previous
-// checkpoint or the new one, never a mixture. Behind the constructor and `open` nothing here
+// checkpoint or the new one, never a mixture. After the constructor and `open` nothing here
 // allocates memory.
 #include "runtime/checkpoint/checkpoint.h"
 

@@ -69,7 +69,7 @@ source_list sources_in(const weights &file, const program &program) {
   };
   add(program.module_tensors, program.module_tensor_count, name_origin::module);
   add(program.exports, program.export_count, name_origin::copy);
-  std::set<std::string> lacking; // parameters of which the file has not all pieces
+  std::set<std::string> lacking; // parameters that the file has in part
   for (int64_t i = 0; i < program.state_piece_count; ++i)
     if (const state_piece &piece = program.state_pieces[i]; file.find(piece.tensor_name))
       sources[piece.parameter_name].pieces.push_back(&piece);
@@ -548,7 +548,7 @@ int64_t read_optimizer_state(const program &program, const std::vector<tensor_vi
                                            "a file of states");
       return static_cast<int64_t>(updates);
     }
-  // SGD does not count them; with a momentum the first is behind it, which nothing dampens.
+  // SGD does not count them; with a momentum the first step, which nothing dampens, is past.
   return states.empty() ? 0 : 1;
 }
 

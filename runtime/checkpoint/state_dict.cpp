@@ -279,7 +279,7 @@ void write_optimizer_state(const program &program, const std::vector<tensor_view
   check_has_numbers(states);
   const auto step = static_cast<float>(updates); // as PyTorch counts them
   std::string optimizer = program.optimizer_name;
-  optimizer = optimizer.substr(0, optimizer.find('+')); // a moving average is no part of its name
+  optimizer = optimizer.substr(0, optimizer.find('+')); // its name is without a moving average
   const bool counts = optimizer != "sgd";
   optimizer_tensors tensors(program, counts ? &step : nullptr);
   for (const tensor_view &state : states)

@@ -34,7 +34,7 @@ evaluation::evaluation(run &run, loader &data, batch_feed &feed)
   reports_.emplace(run, quantities_.size());
 }
 
-// Of a batch of which the first `count` samples count.
+// The mean in a batch whose first `count` samples count.
 weighed_mean evaluation::mean_in_batch(const quantity &of, int64_t count) const {
   const int64_t size = data_.samples_per_batch();
   const auto mean = [this](const tensor_place &values, int64_t first) {

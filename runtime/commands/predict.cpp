@@ -91,7 +91,7 @@ int predict(run &run) {
   std::vector<stored_output> outputs;
   auto offset = static_cast<int64_t>(header.size());
   for (size_t i = 0; i < views.size(); ++i) {
-    // Of exactly one batch all of an output is written at once, whatever its shape.
+    // For exactly one batch all of an output of any shape is written at once.
     outputs.push_back({&run.prog.outputs[i], offset,
                        samples == batch ? views[i].bytes : views[i].bytes / samples});
     offset += views[i].bytes;

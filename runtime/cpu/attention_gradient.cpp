@@ -264,7 +264,7 @@ private:
     std::fill_n(inverse, rows, S(1));
     if (std::none_of(log_sum, log_sum + rows, is_rounded_off<S>))
       return;
-    S *sums = slopes_; // of which no tile has begun
+    S *sums = slopes_; // no tile has begun them
     std::fill_n(sums, rows, S(0));
     const tile_matrix<P> q =
         load_tile(at(tensors_.q, shape_.q, head), shape_.q, query, rows, sizes_.size, copy_q_);

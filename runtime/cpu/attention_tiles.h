@@ -22,7 +22,7 @@ constexpr int64_t tile_keys = attention_tile_keys;
 
 // ---- tiles in memory
 
-// Memory of the calling thread, of which a number of P takes as much as one of S, at least as long.
+// Memory of the calling thread. A number of P takes as much of it as one of S, or more.
 template <typename S> class tile_memory {
 public:
   explicit tile_memory(int64_t count) : next_(thread_memory<S>(static_cast<size_t>(count))) {}
@@ -107,7 +107,7 @@ template <typename S> TRAINC_INLINE void hide_rest(S *scores, int64_t seen) {
     scores[j] = hidden_score<S>;
 }
 
-// Adds a row of a mask to scores. -infinity hides a key whatever its score is.
+// Adds a row of a mask to scores. -infinity hides a key of any score.
 template <typename S>
 TRAINC_INLINE void add_mask(const S *mask, int64_t stride, int64_t count, S *scores) {
   constexpr S hidden = hidden_score<S>;

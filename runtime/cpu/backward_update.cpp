@@ -11,7 +11,7 @@
 namespace trainc {
 namespace {
 
-constexpr int64_t elements_of_block = 1 << 16; // of a sum, whatever the threads
+constexpr int64_t elements_of_block = 1 << 16; // of a sum, for any number of threads
 
 int64_t elements_of(const gradient_piece &piece) {
   return piece.elements.end - piece.elements.begin;
@@ -31,7 +31,7 @@ backward_update::backward_update(const program &program) : program_(program) {
 void backward_update::begin(const arenas &memory, bool with_update) {
   memory_ = memory;
   memory_.exchange = nullptr;
-  memory_.clock = nullptr; // its time is no step's of forward_backward
+  memory_.clock = nullptr; // its time is not of a step of forward_backward
   with_update_ = with_update;
   sum_of_squares_ = 0;
 }

@@ -30,7 +30,7 @@ private:
 
   const program &program_;
   arenas memory_ = {};
-  std::vector<char> last_row_; // of a gradient, zero behind its end
+  std::vector<char> last_row_; // of a gradient, zero after its end
   std::vector<double> sums_;   // of blocks of a gradient
   bool with_update_ = true;
   double sum_of_squares_ = 0;

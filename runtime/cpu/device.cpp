@@ -55,7 +55,7 @@ struct device::implementation {
 
 namespace {
 
-// What oneDNN packs within a matrix product: at most a block of each operand, whatever the sizes.
+// What oneDNN packs within a matrix product: at most a block of each operand of any size.
 constexpr int64_t packing_bytes_per_thread = 16 << 20;
 
 // Of gradients: fewer are exchanged in the time that it takes to tell another thread of them.

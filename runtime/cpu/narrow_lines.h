@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lines of narrow floats to floats and back. Where the processor has instructions for f16 they are
-// used, whatever the runtime is compiled for: their bits are those of the formula.
+// used, in any build of the runtime: their bits are those of the formula.
 #pragma once
 
 #include "runtime/kernels/narrow_float.h"

@@ -118,7 +118,7 @@ private:
     return result;
   }
 
-  int64_t begin(int64_t index) const { // multiples of 16 but for the last
+  int64_t begin(int64_t index) const { // multiples of 16 except the last
     constexpr int64_t multiple = 16;
     return index == count_ ? sizes_.hidden : sizes_.hidden * index / count_ / multiple * multiple;
   }

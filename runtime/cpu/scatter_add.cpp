@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Threads share the columns, never a column's updates: each element of the table
-// gets its updates in ascending order, whatever the number of threads.
+// gets its updates in ascending order, for any number of threads.
 #include "runtime/kernels/scatter_add.h"
 
 #include "runtime/kernels/scatter_add_forms.h"

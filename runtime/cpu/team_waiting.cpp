@@ -111,7 +111,7 @@ void team_waiting::look() {
 void *team_waiting::own_spares(void *self) {
   team_waiting &team = *static_cast<team_waiting *>(self);
 #pragma omp parallel num_threads(team.spares_ + 1)
-  asm volatile(""); // a region without anything in it is no region
+  asm volatile(""); // the compiler drops an empty region
   std::unique_lock lock(team.mutex_);
   team.changed_.wait(lock, [&] { return team.ends_; });
   return nullptr;

@@ -156,7 +156,7 @@ struct device::implementation {
   void queue_scalars();
   int64_t arena_bytes(int kind) const;
   void share_out(const stage_layout &layout);
-  // What is kept alone at this address, of which `bytes` become those of one share; null: nothing.
+  // What is kept alone at this address; `bytes` become those of one share. Null: nothing.
   const update_share *share_at(const char *address, int64_t &bytes) const;
   void run_chunk(const stage_action &action);
   void share_updates(entry which);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses of the device of which some have memory: an arena keeps its offsets, and a rank that
+// Addresses of the device, some with memory: an arena keeps its offsets, and a rank that
 // needs parts of it takes memory for these alone, in whole pages (2 MiB).
 #pragma once
 

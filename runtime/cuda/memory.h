@@ -23,7 +23,7 @@ public:
   // Asks for a region; its address will be written to `place`. What is asked for
   // under one name is one sum in the message about too little memory.
   void plan(const char *name, int64_t bytes, char **place);
-  // The same of a region of so many addresses of which some pieces alone are used, in bytes: where
+  // The same of a region of so many addresses with pieces that alone are used, in bytes: where
   // the device can map memory in pages it is taken for those that have any of them, else for all.
   void plan(const char *name, int64_t bytes, const std::vector<element_range> &used, char **place);
   int64_t planned_bytes() const { return planned_ + mapped_; }

@@ -69,8 +69,8 @@ __global__ void sum_counts_before(uint32_t *counts, int64_t total) {
   }
 }
 
-// Lanes whose element has the same digit as this lane's; lanes without an element are
-// no element's peers.
+// Lanes whose element has the same digit as this lane's; a lane without an element
+// has none of these.
 __device__ unsigned lanes_with(int digit, bool has_element) {
   const unsigned holders = __ballot_sync(0xffffffffu, has_element);
   unsigned peers = has_element ? holders : ~holders;
@@ -83,7 +83,7 @@ __device__ unsigned lanes_with(int digit, bool has_element) {
 }
 
 // Each warp of a block takes neighbouring elements of the tile, so that an element's
-// place is behind those of all elements before it with the same digit.
+// place is after those of all elements before it with the same digit.
 __global__ void move_by_digit(const uint32_t *keys, const uint32_t *positions, int64_t count,
                               int shift, const uint32_t *places, uint32_t *keys_out,
                               uint32_t *positions_out) {

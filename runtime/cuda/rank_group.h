@@ -31,7 +31,7 @@ public:
   // Throws `failure` if NCCL met an error in what was queued: work that waits for a rank which is
   // gone never ends.
   void check() const;
-  // Leaves the others, whatever they wait for; queued work ends.
+  // Leaves the others, also those that wait; queued work ends.
   void abandon();
 
 private:

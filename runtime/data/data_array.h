@@ -50,7 +50,7 @@ struct data_array {
 };
 
 // Opens .npy files, or the tensor TENSOR of FILE.safetensors:TENSOR; `tensor` is its name where
-// none is given. Types and shapes, but for the first axis, must agree. Throws `failure`
+// none is given. Types and shapes, except the first axis, must agree. Throws `failure`
 // (exit_data).
 data_array open_array(const std::string &name, const std::string &tensor);
 

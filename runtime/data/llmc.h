@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of tokens as llm.c has them (dev/data/data_common.py): 256 numbers of 32 bits, of which the
+// Files of tokens as llm.c has them (dev/data/data_common.py): 256 numbers of 32 bits, where the
 // first three mean something, then the tokens.
 #pragma once
 

@@ -5,7 +5,7 @@
 // value falls inside the range (Black and Rogaway, "Ciphers with arbitrary finite
 // domains", 2002; less than four walks on average). Bijective by construction.
 // With four rounds neighbours stay related. On a few bits a network reaches the
-// orders of its range unevenly, whatever its rounds (of 16 values half of them
+// orders of its range unevenly with any number of rounds (of 16 values half of them
 // never), so small sets are shuffled exactly: Fisher and Yates, in a table.
 #pragma once
 

@@ -89,8 +89,7 @@ struct dequantizer {
       std::fill_n(zero, count, static_cast<float>(layout.zero));
   }
 
-  // `count` elements of one of `outer`, of which each `share` neighbours have a scale, from `at`
-  // on.
+  // `count` elements of one of `outer`, from `at` on; each `share` neighbours have a scale.
   void piece(int64_t outer, int64_t first, int64_t count, int64_t at, int64_t share) const {
     float values[largest_piece], scale[largest_piece], zero[largest_piece];
     read_integers(integers.data, outer * layout.row + first, count, values);

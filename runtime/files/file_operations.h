@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The system calls that change or lock files, behind an interface: a test makes each of
+// The system calls that change or lock files, as an interface: a test makes each of
 // them fail in turn and looks at what is left on the disk. Each returns -1 and
 // sets errno like the call it is named after.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A command's results as files: complete under their names, or whatever was there before.
+// A command's results as files: complete under their names, or what was there before.
 #pragma once
 
 #include "runtime/files/file_operations.h"
@@ -21,7 +21,7 @@ public:
   output_file(const output_file &) = delete;
   output_file &operator=(const output_file &) = delete;
 
-  // Behind all that was written in this way before.
+  // After all that was written in this way before.
   void write(const void *data, int64_t bytes);
   void write_at(int64_t offset, const void *data, int64_t bytes);
   int64_t written() const { return written_; } // bytes, by `write`
@@ -32,7 +32,7 @@ public:
 private:
   friend void publish_together(const std::vector<output_file *> &files);
 
-  void finish(); // durable, but for its name
+  void finish(); // durable, except its name
   void give_name();
   std::string folder() const;
   [[noreturn]] void refuse();
@@ -44,9 +44,9 @@ private:
   int64_t written_ = 0;
 };
 
-// All results of a command: every one is durable before the first gets its name, so that whatever
+// All results of a command: every one is durable before the first gets its name, so that what
 // fails for want of room changes nothing, and a signal ends the process before or after all the
-// names. They get them in this order, for whatever else may end it.
+// names. They get them in this order, should anything else end it.
 void publish_together(const std::vector<output_file *> &files);
 
 // A result that is there at once: whole under its name, or what was there before.
@@ -59,7 +59,7 @@ constexpr char read_by_command[] = "is read by this command";
 
 // Throws `failure` (exit_usage) where a result may not take the place of what is at `path`, nor its
 // beginning that of what has the temporary name: a device, a pipe, a part of a run or a checkpoint,
-// there or to come, or one of the files that are `kept`, of which the message says why. `option`
+// there or to come, or one of the files that are `kept`; the message says why. `option`
 // is the one that names the path.
 void check_output_path(const std::string &path, const std::vector<std::string> &kept,
                        const char *why = read_by_command, const char *option = "-o");

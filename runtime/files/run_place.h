@@ -7,7 +7,7 @@
 
 namespace trainc {
 
-// Whether a run has, or will have, a file or a folder of its own at the path, by whatever way.
+// Whether a run has, or will have, a file or a folder of its own at the path, reached in any way.
 // `beginning`: the folder of a run that may not be there yet; empty: there is none.
 bool belongs_to_run(const std::string &path, const std::string &beginning = "");
 

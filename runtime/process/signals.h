@@ -24,7 +24,7 @@ enum signal_request : int {
 // computes, since threads inherit what they do not hear. Signals are requests only where `requests`
 // are looked for, else SIGHUP, SIGINT and SIGTERM end the process as usual, without what is half
 // written (unfinished_file.h). One that is ignored at the start (nohup, a job of a shell in the
-// background) stays so, but for requests of SIGINT and SIGTERM. SIGXFSZ and SIGPIPE are ignored, so
+// background) stays so, except requests of SIGINT and SIGTERM. SIGXFSZ and SIGPIPE are ignored, so
 // that a file-size limit is an error of write like a full disk. A second SIGTERM, SIGINT or SIGHUP
 // ends the process at once, unless it comes within two seconds of the first.
 void watch_signals(bool requests);

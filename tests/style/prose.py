@@ -20,7 +20,7 @@ GENERATED = {"docs/trainc.md", "docs/operators.md", "docs/node_tests.md"}
 SOURCES = ("compiler", "dialects", "passes", "runtime", "tools")
 # Folders and files whose comments are still to be read for these words. No new ones.
 UNREAD = (
-    "compiler/onnx/provenance",
+    "compiler/onnx/provenance/",
     "compiler/driver.cpp",
     "compiler/onnx/adapters.cpp",
     "compiler/onnx/adapters_in_export.cpp",
@@ -30,28 +30,12 @@ UNREAD = (
     "compiler/onnx/initial_parameters.cpp",
     "compiler/onnx/reader.cpp",
     "compiler/options.h",
-    "compiler/output/",
-    "runtime/arena.h",
-    "runtime/checkpoint/",
-    "runtime/commands/",
-    "runtime/cpu/",
-    "runtime/cuda/",
-    "runtime/data/",
-    "runtime/device.h",
-    "runtime/element_range.h",
-    "runtime/files/",
     "runtime/observe/",
     "runtime/options/",
-    "runtime/process/",
-    "runtime/program.h",
     "runtime/run/",
-    "runtime/step_clock.h",
     "runtime/train/",
-    "tools/data/",
     "tools/inspect/",
-    "tools/safetensors.cpp",
     "tools/simulate/",
-    "tools/trainc-check-gradient.cpp",
 )
 
 # What to write instead of each.

@@ -267,7 +267,7 @@ const std::vector<uint32_t> &BytePairs::encodePiece(std::string_view piece) {
       continue;
     Part &joined = parts[parts[at].next];
     parts[at].next = joined.next;
-    joined.rank = -1; // it is no part any more
+    joined.rank = -1; // it is not a part any more
     if (joined.next < end)
       parts[joined.next].previous = at;
     rank(at);

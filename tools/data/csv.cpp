@@ -242,8 +242,8 @@ private:
                                    "becomes the number of each text");
   }
 
-  // Text becomes the number of its class. Labels keep whole numbers, and so do lone columns of
-  // which no --type says another.
+  // Text becomes the number of its class. Labels keep whole numbers, and so do lone columns
+  // unless a --type says another.
   file_type typeOf(const Group &group) const {
     const Column &first = columns_[group.columns[0]];
     bool mayBeWhole = group.isLabel || (group.columns.size() == 1 && asked() == "auto");
@@ -255,7 +255,7 @@ private:
   }
   const std::string &asked() const { return arguments_.text("type"); }
 
-  // One number a row without an axis of columns: classes, and lone columns of which no --type says
+  // One number a row without an axis of columns: classes, and lone columns unless a --type says
   // another.
   bool isFlat(const Group &group) const {
     bool isAsked = asked() == "i64" && !group.isLabel && columns_[group.columns[0]].numbers;

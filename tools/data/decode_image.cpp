@@ -39,13 +39,13 @@ void stopJpeg(j_common_ptr decoder) {
   longjmp(errors->handler, 1);
 }
 
-// Warnings are about damaged data, of which libjpeg makes something: an error here.
+// Warnings are about damaged data, which libjpeg decodes nevertheless: an error here.
 void noteJpeg(j_common_ptr decoder, int level) {
   if (level < 0)
     stopJpeg(decoder);
 }
 
-// What the EXIF part of a file says of how the picture was held: 1 to 8, of which 1 is upright.
+// What the EXIF part of a file says of how the picture was held: 1 to 8, where 1 is upright.
 int orientationOf(const unsigned char *exif, size_t size) {
   constexpr size_t entryBytes = 12, orientationTag = 0x0112;
   auto number = [&](size_t at, size_t bytes) {

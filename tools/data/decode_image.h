@@ -19,8 +19,8 @@ struct Image {
 bool isImageName(const std::string &path);
 
 /// The pixels that Pillow's `Image.open(path).convert("RGB")` gives: samples as they are stored,
-/// whatever gamma or profile the file names; without transparency; not turned as orientation tags
-/// say. Of 16 bits the upper 8, of grey ones too. Throws `failure` (exit_data).
+/// without the gamma or profile that the file names; without transparency; not turned as
+/// orientation tags say. Of 16 bits the upper 8, of grey ones too. Throws `failure` (exit_data).
 Image decodeImage(const std::string &path);
 
 /// Planes [channels][height][width] in 0 to 255: one channel is the luminance of ITU-R 601, three

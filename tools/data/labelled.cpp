@@ -107,7 +107,7 @@ private:
                                         ", which int64 does not hold\n  try: numbers of classes");
   }
 
-  // Tokens of a text with those before and behind it, no more than fit.
+  // Tokens of a text with those before and after it, no more than fit.
   std::vector<uint32_t> tokensOf(const LabelledText &record) {
     std::vector<uint32_t> tokens;
     if (begin_ >= 0)

@@ -24,7 +24,7 @@ class RecordReader {
 public:
   virtual ~RecordReader() = default;
 
-  /// The next record; false at the end. Throws `failure`: exit_data with the line for what is no
+  /// The next record; false at the end. Throws `failure`: exit_data with the line for what is not a
   /// record, or lacks a field.
   virtual bool read(LabelledText &record) = 0;
   virtual int64_t bytes() const = 0; // read so far

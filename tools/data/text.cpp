@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kChunkBytes = 1 << 20; // of text, encoded at once
 
-// How many bytes at the end begin a character that goes on after them; throws where the text is no
+// How many bytes at the end begin a character that goes on after them; throws where the text is not
 // UTF-8.
 size_t unfinishedBytes(std::string_view text, bool last, const std::string &path, int64_t offset) {
   const Utf8Part part = utf8Part(text);

@@ -23,7 +23,7 @@ template <typename T>
 inline void sum_block(const std::vector<summand> &summands, char *const *targets, int target_count,
                       int64_t begin, int64_t length) {
   alignas(64)
-      T sums[deepest_sum][block_bytes / sizeof(T)]; // those that wait, but for whole summands
+      T sums[deepest_sum][block_bytes / sizeof(T)]; // those that wait, except whole summands
   const T *waiting[deepest_sum];                    // a stack: an addition takes the upper two
   waiting[0] = sums[0];
   int count = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A rank's file: its activations; after those of the first rank the accumulators, all with the
-// layout of the gradients arena, of which each rank touches its parts.
+// layout of the gradients arena. Each rank touches its parts of it.
 #include "runtime/cpu/ranks/gradient_shards.h"
 
 #include "runtime/files/data_types.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of which no rank keeps all (trainc --shard gradients). Each rank makes those of its
+// Gradients that no rank keeps as a whole (trainc --shard gradients). Each rank makes those of its
 // micro-batch in activations that the others map; where a bucket is whole the ranks that have the
 // same stage meet, and each adds its parts of it from all of them to what waits: accumulators that
 // the ranks of the host have once, each rank the memory of its parts. The order is that of

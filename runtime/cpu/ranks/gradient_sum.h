@@ -29,8 +29,8 @@ struct gradient_request {
   // Of a step in stages: the rank's place, and the elements that its stage has gradients of.
   stage_layout layout = {};
   std::vector<element_range> ranges = {};
-  // That the function tells of which makes gradients; given where the exchange is to begin while it
-  // runs, in shared memory then.
+  // The buckets that the function which makes gradients tells of; given where the exchange is to
+  // begin while it runs, in shared memory then.
   bucket_list buckets = {};
   bool must_overlap = false; // else only where ranks share memory
 };
@@ -59,7 +59,7 @@ public:
   gradient_exchange *begin(int64_t micro_batch);
   // Adds what the gradients arena has of micro-batch 0, 1, ... of this rank.
   void add(int64_t micro_batch);
-  // Behind the last one of a step: the ranks meet, and every rank has the total.
+  // After the last one of a step: the ranks meet, and every rank has the total.
   void exchange();
   const exchange_times &times() const { return times_; } // of the last one; of no step in stages
 

@@ -130,7 +130,7 @@ void message_mail::begin_step() {
 
 void message_mail::end_step() { own_->in_step = false; }
 
-// All messages of whole steps have been sent and taken, but for receives that are posted.
+// All messages of whole steps have been sent and taken; receives may be posted.
 message_mail::~message_mail() {
   own_->postman.request_stop();
   begin_step(); // it may be asleep

@@ -19,7 +19,7 @@ namespace trainc {
 
 class message_mail final : public stage_mail {
 public:
-  // For the kinds of which takes(number) is true. Collective; throws `failure`.
+  // For the kinds whose takes(number) is true. Collective; throws `failure`.
   message_mail(communicator &ranks, arena_set &arenas, const pipeline &pipeline,
                const stage_layout &layout, const std::function<bool(int64_t)> &takes);
   ~message_mail() override;
@@ -30,7 +30,7 @@ public:
   void end_send(const stage_action &message) override;
   const char *begin_receive(const stage_action &message) override;
   void end_receive(const stage_action &message) override;
-  // From here to the end of the step messages go on whatever this rank does or waits for, where MPI
+  // From here to the end of the step messages go on while this rank computes or waits, where MPI
   // can be called from several threads.
   void begin_step();
   void end_step(); // all ranks have met: no message is on its way

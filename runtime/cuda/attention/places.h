@@ -30,8 +30,7 @@ __device__ inline head_matrix<T> matrix_of(T *tensor, const attention_batch &bat
           rows, columns};
 }
 
-// The score of a key that a query sees, as masks leave it. -infinity hides a key whatever its score
-// is.
+// The score of a key that a query sees, as masks leave it. -infinity hides a key of any score.
 template <typename S> struct head_masks {
   int64_t count;
   const S *data[max_masks];

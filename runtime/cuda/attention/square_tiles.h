@@ -13,7 +13,7 @@ namespace trainc {
 template <typename T> struct squares {
   using element = T;
   using sum = attention_sum<T>;
-  // Threads of a block along each edge of a tile, each of which has 4 x 4 elements.
+  // Threads of a block along each edge of a tile; each has 4 x 4 elements.
   static constexpr int side = sizeof(sum) == 8 ? 8 : 16;
   static constexpr int edge = 4 * side, threads = side * side;
   static constexpr int thread_rows = 4, thread_columns = 4;

@@ -107,7 +107,7 @@ attend(const attention_shape &shape, int64_t heads, bool masked_to_zero,
   store_parts<Tiles, parts>(result, S(1), query, column, to);
 }
 
-// Kernels that are no templates have shared memory of their own, as the stand-in wants it.
+// Kernels that are not templates have shared memory of their own, as the stand-in wants it.
 #define TILE_FORWARD(name, T, parts)                                                               \
   __global__ void __launch_bounds__(tiles_of<T>::threads, 1)                                       \
       name(attention_shape shape, int64_t heads, bool masked_to_zero, const T *q, const T *k,      \

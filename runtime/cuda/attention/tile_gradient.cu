@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradient of attention on tiles: dq, of which a block has a tile of queries, and dk and
-// dv, of which a block has a tile of keys.
+// The gradient of attention on tiles: dq, where a block has a tile of queries, and dk and dv, where
+// a block has a tile of keys.
 #include "runtime/cuda/attention/tile_gradient.h"
 
 namespace trainc {
@@ -90,7 +90,7 @@ find_dk_and_dv(const attention_shape &shape, const attention_gradient_layouts &l
       matrix_of(dv, shape.batch, layouts.dv, first_head, sizes.keys, sizes.value_size));
 }
 
-// Kernels that are no templates have shared memory of their own, as the stand-in wants it.
+// Kernels that are not templates have shared memory of their own, as the stand-in wants it.
 #define TILE_GRADIENT(name, T, parts)                                                              \
   __global__ void __launch_bounds__(gradient_tiles_of<T>::threads, 1)                              \
       name##_dq(attention_shape shape, attention_gradient_layouts layouts, int64_t heads,          \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What attention does with tiles, whatever multiplies them: `Tiles` is squares<T> (square_tiles.h)
-// or warp_tiles. A block holds three tiles of edge x edge numbers; of a product of two of them each
-// of its threads has rows x columns sums.
+// What attention does with tiles of any kind: `Tiles`, which multiplies them, is squares<T>
+// (square_tiles.h) or warp_tiles. A block holds three tiles of edge x edge numbers; of a product of
+// two of them each of its threads has rows x columns sums.
 #pragma once
 
 #include "runtime/cuda/attention/places.h"
