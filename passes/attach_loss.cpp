@@ -504,7 +504,7 @@ private:
     return mean ? mean.buildCountedShare(builder) : Value();
   }
 
-  /// The same of a mean that is written as one sum over another, which the data decide: labels with
+  /// Corrects a mean that is written as one sum over another, which the data decide: labels with
   /// weights, masked losses of the model's own. Returns the divisor's share of what it would be if
   /// all counted fully, or null. The loss becomes one whose gradient is 0 where nothing counts, and
   /// not NaN as its value is; one with a least divisor has that already.

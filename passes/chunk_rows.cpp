@@ -33,7 +33,7 @@ namespace {
 
 /// Each is code of its own: of a larger matrix the chunks are larger than the limit.
 constexpr int64_t kMostChunks = 64;
-/// Of products in such chunks, while the pass runs: they are not cut again.
+/// Marks products in such chunks while the pass runs: they are not cut again.
 constexpr llvm::StringLiteral kChunkAttribute = "chunk";
 
 /// How many leading dimensions number the rows; nothing where the shape has no such.
@@ -58,7 +58,8 @@ ArrayRef<int64_t> dimensionsOf(Operation *op) {
   return op->getAttrOfType<DenseI64ArrayAttr>("dimensions").asArrayRef();
 }
 
-/// Those of an operation after its rows, where one dimension numbers these instead of `own`.
+/// The dimensions of an operation after its rows, where one dimension numbers these instead of
+/// `own`.
 SmallVector<int64_t> behindRows(ArrayRef<int64_t> dimensions, int64_t own) {
   return llvm::to_vector(llvm::map_range(dimensions, [&](int64_t d) { return d - own + 1; }));
 }

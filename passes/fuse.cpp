@@ -149,7 +149,7 @@ bool Fusion::collectEdges(Value value, const std::optional<IndexMap> &map, Fusio
   return collectOperands(op, map, node, split);
 }
 
-/// The same for what the operation itself reads.
+/// Adds the edges of what the operation itself reads.
 bool Fusion::collectOperands(Operation *op, const std::optional<IndexMap> &map, FusionNode &node,
                              std::optional<Split> &split) {
   if (isa<nn::ConstantOp, nn::IotaOp>(op))

@@ -62,7 +62,7 @@ std::unique_ptr<mlir::Pass> createScheduleKernelsPass(llvm::StringRef target);
 std::unique_ptr<mlir::Pass> createOrderOperationsPass();
 std::unique_ptr<mlir::Pass> createPlanMemoryPass();
 
-/// Those after plan-recompute: from primitives and steps to places. `split`, if any, is
+/// The passes after plan-recompute: from primitives and steps to places. `split`, if any, is
 /// split-pipeline: it runs after fuse-epilogues, so that libraries compute what they do for the
 /// step in one piece.
 std::vector<std::unique_ptr<mlir::Pass>>
@@ -76,7 +76,7 @@ std::string kernelListText(mlir::ModuleOp module);
 std::string recomputeText(mlir::ModuleOp module);
 /// The stages of a step, what they send each other and when: of a module whose step is cut.
 std::string stageListText(mlir::ModuleOp module, llvm::StringRef target);
-/// Of a module after form-products, what less memory costs: one line for each of some budgets.
+/// What less memory costs a module after form-products: one line for each of some budgets.
 std::string memoryCurveText(mlir::ModuleOp module, const RecomputeOptions &options,
                             const PlacementOptions &placement);
 

@@ -77,7 +77,7 @@ public:
     return {arena, (layout ? layout.offsetOf(run, group) : 0) * elementWidth};
   }
 
-  /// Of a run in 16 bits: after all parameters, in order of appearance.
+  /// The place of a run in 16 bits: after all parameters, in order of appearance.
   Place copies(train::Run run, int64_t group, Type type) {
     const int64_t width = elementBytes(cast<RankedTensorType>(type).getElementType());
     auto [entry, isNew] = copiedRuns.try_emplace({run, group}, copiedBytes);
@@ -316,7 +316,7 @@ void EntryPlan::placeArguments() {
       sharded[gradient] = bucket.until;
   for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
     returned[value] = i;
-    // Of sharded gradients too: the arena has them once they are added.
+    // Sharded gradients have one, too: the arena has them once they are added.
     Place place =
         train::resultRoleAs<train::OutputAttr>(function, i)
             ? Place()

@@ -46,11 +46,11 @@ struct MemoryTable {
   std::vector<PlannedArena> arenas;
   std::vector<PlannedRank> ofRanks; // for some numbers of ranks and micro-batches; none of stages
   std::vector<PlannedEntry> entries;
-  /// Of a rank, where somebody said how the trainer will be started; none of stages.
+  /// What a rank holds, where somebody said how the trainer will be started; none for stages.
   std::optional<rank_memory> inRun;
 
   int64_t arenaBytes() const;
-  /// Of a rank: what it holds in that run, else all arenas.
+  /// What a rank holds in that run, else all arenas.
   int64_t bytes() const { return inRun ? inRun->bytes() : arenaBytes(); }
 };
 
@@ -59,7 +59,7 @@ void setPlannedRun(mlir::ModuleOp module, const rank_layout &run);
 /// Nothing where nobody said it.
 std::optional<rank_layout> plannedRun(mlir::ModuleOp module);
 
-/// Of a module after plan-memory.
+/// The table of a module after plan-memory.
 MemoryTable describeMemory(mlir::ModuleOp module);
 
 /// Equal steps of an entry function.
@@ -105,10 +105,10 @@ struct RecomputeTable {
   std::vector<KeptTensor> kept;      // activations that the backward pass reads, the largest first
 };
 
-/// Of a module after plan-memory.
+/// The table of a module after plan-memory.
 RecomputeTable describeRecompute(mlir::ModuleOp module);
 
-/// Of a module after lower-to-kernels.
+/// The kernels of a module after lower-to-kernels.
 std::vector<ListedEntry> describeKernels(mlir::ModuleOp module);
 
 } // namespace trainc

@@ -68,7 +68,7 @@ Value swapped(nn::Builder &builder, Value value, bool isWanted) {
   return isWanted ? builder.transpose(value, permutation) : value;
 }
 
-/// Of [batch, heads, rows, columns] that views repeat for neighbouring heads: without the
+/// What views repeat for neighbouring heads of [batch, heads, rows, columns], without the
 /// repetition; itself where there is none.
 Value withoutRepeatedHeads(nn::Builder &builder, Value heads) {
   Value above = heads;
@@ -299,7 +299,7 @@ struct RaiseAttention : ModulePass<RaiseAttention, CheckedPass> {
   }
 
 private:
-  /// Of attention that stays written out, unless somebody asks for that.
+  /// Warns of attention that stays written out, unless somebody asks for that.
   void tellOf(ArrayRef<nn::SoftmaxOp> softmaxes) {
     constexpr int64_t kMuch = 16 << 20; // bytes of weights, which are in memory several times over
     std::map<std::string, std::vector<std::string>> byReason;

@@ -196,7 +196,7 @@ void Splitter::findReads(Part &part) {
     visit(part, function.front().getTerminator()->getOperand(result));
 }
 
-/// Of gradients, what the function of weight gradients reads goes through the backward function.
+/// The gradients that the function of weight gradients reads go through the backward function.
 void Splitter::handOver(int64_t chunk) {
   Part &backward = part(ChunkPass::backward, chunk);
   for (Value value : part(ChunkPass::weight_gradient, chunk).reads) {

@@ -170,7 +170,8 @@ constexpr const char *kNvccFolder = "nvcc.kept";
 /// The runtime's functions have a section each.
 constexpr const char *kWithoutUnused = "-Wl,--gc-sections";
 
-/// Of the shared library alone; which symbols it has; all objects of the archive in one.
+/// An object of the shared library alone, its list of symbols, and all objects of the archive in
+/// one.
 constexpr const char *kLibraryObject = "library.o", *kExports = "library.map",
                      *kWholeLibrary = "library.whole.o";
 
@@ -269,7 +270,7 @@ private:
           for (Unit &unit = units.emplace_back(); const std::string &source : sources)
             unit.push_back(fs::path(options.directory) / source);
     }
-    // Those with loops first, then by size, so that the long ones do not start last.
+    // Files with loops first, then by size, so that the long ones do not start last.
     std::sort(units.begin(), units.end(), [this](const Unit &a, const Unit &b) {
       auto key = [this](const Unit &unit) {
         return std::tuple(hasLoops(unit.back()), bytesOf(unit), unit.back());
@@ -395,7 +396,7 @@ private:
            runAll({{options.toolPrefix + "ar", "rcsD", base + ".a", kWholeLibrary}});
   }
 
-  /// Those that library.cpp defines: NAME_... before a parenthesis, at the beginning of a line's
+  /// What library.cpp defines: NAME_... before a parenthesis, at the beginning of a line's
   /// second word.
   std::vector<std::string> interfaceFunctions() const {
     std::vector<std::string> names;

@@ -228,7 +228,7 @@ namespace trainc {
   return text + "\n} // namespace trainc\n";
 }
 
-/// Those of a training program, with the functions of its chunks, or @evaluate alone.
+/// The entry functions of a training program, with those of its chunks, or @evaluate alone.
 std::vector<std::string> entriesOf(ModuleOp module) {
   std::vector<std::string> entries;
   for (const char *entry :

@@ -259,7 +259,7 @@ static bool isWithinInt32(Value number) {
   });
 }
 
-/// Of what memory has in so many bits, or fewer.
+/// Whether it comes from memory that has it in so many bits, or fewer.
 static bool fitsInt32(Value integer) {
   Operation *op = integer.getDefiningOp();
   if (auto load = dyn_cast_or_null<kernel::LoadOp>(op)) {

@@ -45,8 +45,8 @@ static SmallVector<Piece> piecesOf(func::FuncOp function, const GradientBucket &
   return pieces;
 }
 
-/// Of gradients in their arena, where each takes in what lies between it and the next: all buckets
-/// together are the whole arena. Neighbours are one piece.
+/// Where the bucket's gradients lie in their arena, each with what lies before the next: all
+/// buckets together are the whole arena. Neighbours are one piece.
 static SmallVector<Piece> piecesOfArena(func::FuncOp function, const GradientBucket &bucket,
                                         const std::map<int64_t, int64_t> &ends, int64_t width) {
   SmallVector<Piece> pieces, joined;

@@ -25,7 +25,7 @@ struct ReductionText {
   std::string result;
   std::string verb; // begins the names of the functions that combine
 };
-/// Of one result of a kernel.reduce.
+/// The words for one result of a kernel.reduce.
 ReductionText reductionText(mlir::Value result);
 
 /// The element that a reduction starts from.

@@ -65,10 +65,11 @@ std::vector<FrozenTensor> frozenTensorsOf(mlir::ModuleOp module);
 void setAdapters(mlir::ModuleOp module, llvm::ArrayRef<AdapterEntry> adapters);
 void setInfiniteParameters(mlir::ModuleOp module, llvm::ArrayRef<std::string> names);
 
-/// Of what a checkpoint depends on: parameters in order, with shapes, precision and optimizer.
+/// A digest of what a checkpoint depends on: parameters in order, with shapes, precision and
+/// optimizer.
 uint64_t fingerprintOf(mlir::ModuleOp module);
 
-/// Of a planned module. What it does not say is empty.
+/// The tables of a planned module. What it does not say is empty.
 ProgramTables programTables(mlir::ModuleOp module, llvm::StringRef compilerVersion);
 
 } // namespace trainc

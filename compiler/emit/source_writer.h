@@ -51,7 +51,7 @@ using Words = llvm::StringSet<>;
 class NameTable {
 public:
   NameTable() = default;
-  /// Of identifiers that stand among words of the printer's own (names in a function's body): they
+  /// For identifiers that stand among words of the printer's own (names in a function's body): they
   /// are none of `words` and marked with kChosenName.
   explicit NameTable(const Words &words) : words(&words) {}
   /// An identifier like `raw`: every other character becomes an underscore.

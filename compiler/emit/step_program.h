@@ -24,7 +24,7 @@ mlir::FailureOr<EmittedCode> emitCode(mlir::ModuleOp module, const MemoryNames &
 
 /// Libraries of the runtime that steps call: `matmul` for runtime/kernels/matmul.h.
 std::set<std::string> calledLibraries(mlir::ModuleOp module, llvm::ArrayRef<std::string> entries);
-/// Of the largest tensor that a step exchanges with other ranks; 0: none does.
+/// Bytes of the largest tensor that a step exchanges with other ranks; 0: none does.
 int64_t rankExchangeBytes(mlir::ModuleOp module);
 /// Text of step.cpp.
 std::string stepProgram(mlir::ModuleOp module, const MemoryNames &names, const KernelTable &kernels,

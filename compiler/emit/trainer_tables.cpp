@@ -45,7 +45,7 @@ std::string placeText(StringRef name, Type type, kernel::PlaceAttr place) {
       .str();
 }
 
-/// Of forward and backward pass, whether in one function or in those of chunks.
+/// Operations of forward and backward pass, whether in one function or in those of chunks.
 double microBatchFlops(ModuleOp module) {
   double flops = 0;
   for (const ListedEntry &entry : describeKernels(module)) {

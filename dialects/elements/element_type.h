@@ -28,7 +28,7 @@ struct ElementType {
   llvm::StringRef runtimeName; // enumerator of data_type in runtime/files/data_types.h
   llvm::StringRef zero, one;
   llvm::StringRef largest, smallest; // infinities where the type has them
-  // Of floats that memory alone has (isNarrowFloat), else empty: the header of the C++ type.
+  // The header of the C++ type of floats that memory alone has (isNarrowFloat), else empty.
   llvm::StringRef header = {};
   bool isOfLittleRange = false; // gradients as small as f32 has them would become 0
 };

@@ -173,7 +173,7 @@ def FunctionOp : Kernel_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, 
   let arguments = (ins SymbolNameAttr:$sym_name, Kernel_FormAttr:$form,
                        DenseI64ArrayAttr:$dims, I64Attr:$reduced, I64Attr:$outputs,
                        ArrayAttr:$accesses, StrArrayAttr:$sources,
-                       // Of one launch, from the nn operations that it computes.
+                       // For one launch, from the nn operations that it computes.
                        OptionalAttr<F64Attr>:$flops,
                        OptionalAttr<Kernel_Schedule>:$schedule);
   let regions = (region SizedRegion<1>:$body);

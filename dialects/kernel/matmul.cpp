@@ -87,7 +87,7 @@ int64_t MatmulOp::epilogueLength() {
   return takes ? getLength() : 0;
 }
 
-/// The same product with more results, in front of the old one.
+/// A product like the old one with more results, in front of it.
 static MatmulOp withResults(MatmulOp old, Type linear, Type sum) {
   OpBuilder builder(old);
   return builder.create<MatmulOp>(old.getLoc(), old.getOut().getType(), linear, sum, old.getA(),

@@ -55,7 +55,7 @@ NodeName nodeName(Location location) {
 
 namespace {
 
-/// Of locations, each once.
+/// The titles of locations, each once.
 struct Titles {
   std::vector<std::string> inOrder;
   llvm::StringSet<> known;

@@ -38,7 +38,7 @@ struct AttentionSizes {
   llvm::SmallVector<int64_t> scores() const;
   /// How many keys a query sees.
   int64_t visible(int64_t query) const;
-  /// Of all heads and queries.
+  /// Pairs of query and key that see each other, of all heads.
   double visiblePairs() const;
   /// What the dropout costs for each of them.
   double flopsOfDropout() const;

@@ -30,7 +30,7 @@ public:
   /// The values of its results. Fails with an error of the operation.
   mlir::FailureOr<llvm::SmallVector<Tensor>> evaluateResults(mlir::Operation *op,
                                                              llvm::ArrayRef<Tensor> operands);
-  /// The same of an operation with one.
+  /// The result of an operation that has one.
   mlir::FailureOr<Tensor> evaluate(mlir::Operation *op, llvm::ArrayRef<Tensor> operands);
 
   /// Evaluates the operations of a block up to its terminator. `values` holds what the block needs

@@ -14,13 +14,13 @@ struct LabelLossSettings {
   double labelSmoothing = 0; // the share of the target that is spread evenly over the classes
 };
 
-/// Of the labels' shape.
+/// All in the labels' shape.
 struct LabelLosses {
   mlir::Value losses;  // 0 where the label is ignored
   mlir::Value weights; // what each counts in their weighed mean; null where that is always 1
 };
 
-/// Of log-probabilities with the classes last. The formula is that of PyTorch's
+/// The losses for log-probabilities with the classes last. The formula is that of PyTorch's
 /// `torch.nn.functional.cross_entropy` with class indices, smoothed labels weighed class by class.
 LabelLosses labelLosses(Builder &builder, mlir::Value logProbabilities, mlir::Value labels,
                         const LabelLossSettings &settings);

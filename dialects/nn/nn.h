@@ -58,7 +58,7 @@ inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
 
-/// Of what attention reads beside its matrices, masks and then maybe a key (ops/attention.td).
+/// The key in what attention reads beside its matrices: masks, then maybe a key (ops/attention.td).
 inline mlir::Value keyOf(mlir::ValueRange masksAndKey) {
   bool has = !masksAndKey.empty() && tensorType(masksAndKey.back()).getRank() == 0;
   return has ? masksAndKey.back() : mlir::Value();

@@ -15,13 +15,13 @@ struct Normalization {
   mlir::Value mean, variance, centered, rstd; // rstd: 1 / standard deviation; variance: biased
   mlir::Value ranks; // how many these are of, a scalar of f64; null: of this one
 
-  /// Of x over `dimensions`, none of them negative.
+  /// Normalises x over `dimensions`, none of them negative.
   Normalization(Builder &builder, mlir::Value x, llvm::ArrayRef<int64_t> dimensions, double epsilon,
                 bool allRanks = false);
 
   mlir::Value result(Builder &builder) const;
-  /// Of x, where `dy` is that of the result. It is made of the statistics again: after decompose
-  /// both share them.
+  /// The gradient of x, where `dy` is that of the result. It is made of the statistics again: after
+  /// decompose both share them.
   mlir::Value gradient(Builder &builder, mlir::Value dy) const;
 
 private:

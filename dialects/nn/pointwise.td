@@ -103,7 +103,7 @@ def MulOp : Pointwise<"mul", ["a", "b"]> {
   let onnx = [OnnxOp<"Mul", 6>];
   let gradient = ["dy * b", "dy * a"];
 }
-// Of integers: rounded towards zero. By zero it has no value: the interpreter fails, and with it the
+// Integers are rounded towards zero. By zero it has no value: the interpreter fails, and with it the
 // import of a model whose shapes need one; a step goes on with 0, as it does with the infinity of floats.
 def DivOp : Pointwise<"div", ["a", "b"]> {
   let onnx = [OnnxOp<"Div", 6>];
@@ -229,7 +229,7 @@ def AndOp : Predicate<"and", ["a", "b"]> { let onnx = [OnnxOp<"And", 1>]; let ul
 def OrOp : Predicate<"or", ["a", "b"]> { let onnx = [OnnxOp<"Or", 1>]; let ulp = "no floats"; }
 def XorOp : Predicate<"xor", ["a", "b"]> { let onnx = [OnnxOp<"Xor", 1>]; let ulp = "no floats"; }
 def NotOp : Predicate<"not", ["x"]> { let onnx = [OnnxOp<"Not", 1>]; let ulp = "no floats"; }
-// Of integers, bit by bit.
+// Integers, bit by bit.
 def BitAndOp : IntegerLike<"bit_and", ["a", "b"]> { let onnx = [OnnxOp<"BitwiseAnd", 18>]; let ulp = "no floats"; }
 def BitOrOp : IntegerLike<"bit_or", ["a", "b"]> { let onnx = [OnnxOp<"BitwiseOr", 18>]; let ulp = "no floats"; }
 def BitXorOp : IntegerLike<"bit_xor", ["a", "b"]> { let onnx = [OnnxOp<"BitwiseXor", 18>]; let ulp = "no floats"; }

@@ -67,7 +67,7 @@ llvm::SmallVector<Replacement> lowerRecurrence(StepBuilder &builder, mlir::Opera
 /// Multiplications with r and what the cells cost, roughly.
 double recurrenceFlops(const recurrence_sizes &sizes, int64_t blocks);
 
-/// Of states or cells [steps + 1, ...]: those that the steps began with, or what they gave.
+/// The states or cells of [steps + 1, ...] that the steps began with, or what they gave.
 mlir::Value beforeSteps(Builder &builder, mlir::Value states, bool reverse);
 mlir::Value behindSteps(Builder &builder, mlir::Value states, bool reverse);
 /// Elements `first` to `first + count` of the blocks that the last dimension has.

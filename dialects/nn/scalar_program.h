@@ -31,7 +31,7 @@ public:
   using Apply =
       std::function<void(const ScalarLanes *const *operands, ScalarLanes &result, int64_t count)>;
 
-  /// Of a pointwise operation or nn.cast; depends on its name and element types only.
+  /// The code of a pointwise operation or nn.cast; depends on its name and element types only.
   explicit ScalarProgram(mlir::Operation *op);
 
   /// True where every step is rounded correctly, so that every machine gives the same bits.

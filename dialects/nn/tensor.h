@@ -53,7 +53,7 @@ public:
   std::vector<double> reals() const;
   std::vector<int64_t> integers() const;
 
-  /// The same elements in another shape of as many; of a splat, in any shape.
+  /// Its elements in another shape of as many; for a splat in any shape.
   Tensor withShape(llvm::ArrayRef<int64_t> shape) const;
   /// Each index of `shape`, in order: the element at `offset` plus the sum of index times stride.
   Tensor moved(llvm::ArrayRef<int64_t> shape, int64_t offset,

@@ -20,7 +20,7 @@ AdamMoments adamMoments(Update &update, mlir::Value gradient);
 
 /// The parameter after decoupled weight decay, where it applies to the run.
 mlir::Value decayedParameter(Update &update);
-/// Of a run whose first two states are AdamW's.
+/// AdamW's update of a run whose first two states are its own.
 UpdateResult adamwUpdate(Update &update);
 
 } // namespace trainc::train

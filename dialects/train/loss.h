@@ -12,7 +12,7 @@
 
 namespace trainc::train {
 
-/// Of a loss, with PyTorch's name and default.
+/// A number that a loss takes, with PyTorch's name and default.
 struct LossSetting {
   enum Kind { number, integer, word, numbers, output };
   llvm::StringRef name;

@@ -10,7 +10,7 @@
 
 namespace trainc::train {
 
-/// Of a recipe that names none.
+/// The loss of a recipe that names none.
 constexpr llvm::StringLiteral kDefaultLoss = "cross_entropy";
 
 struct LossTerm {
@@ -22,7 +22,7 @@ struct LossTerm {
 
   /// What parseLossTerm reads.
   std::string text() const;
-  /// The same without output and factor.
+  /// What it is called without output and factor.
   std::string name() const;
 };
 
@@ -43,7 +43,7 @@ std::optional<LossTerm> parseLossTerm(llvm::StringRef text, NumberReader readNum
 
 /// Name, description and settings of every loss: for --help.
 std::string lossHelp();
-/// The same as Markdown.
+/// All losses as Markdown.
 std::string lossDocumentation();
 
 } // namespace trainc::train

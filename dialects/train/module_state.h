@@ -22,7 +22,7 @@ void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> ro
 mlir::Type storedTypeOf(mlir::ModuleOp module, mlir::StringAttr parameter);
 /// How the elements follow from those. Null: they are the same numbers.
 QuantizedAttr quantizedFormOf(mlir::ModuleOp module, mlir::StringAttr parameter);
-/// Those of all parameters that have one.
+/// The forms of all parameters that have one.
 llvm::SmallVector<std::pair<mlir::StringAttr, QuantizedAttr>> quantizedForms(mlir::ModuleOp module);
 /// Its layout, and the numbers for an attribute.
 quantized_layout layoutOf(QuantizedAttr form);
@@ -38,7 +38,7 @@ mlir::DictionaryAttr frozenPlacesOf(mlir::ModuleOp module);
 void setFrozenFiles(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> parts,
                     llvm::ArrayRef<mlir::NamedAttribute> places);
 
-/// Of the values of those. Empty: nobody has read them.
+/// A digest of the values of frozen parameters. Empty: nobody has read them.
 llvm::StringRef frozenDigestOf(mlir::ModuleOp module);
 void setFrozenDigest(mlir::ModuleOp module, llvm::StringRef digest);
 

@@ -23,7 +23,7 @@ struct Hyperparameter {
   // What it may be, as PyTorch has it: numbers from `least` on, below `limit` or up to it.
   double least = 0, limit = std::numeric_limits<double>::infinity();
   bool mayBeLimit = false;
-  // Of one that is 0 or 1, no other number: what must be above 0 and what must be 0 where it is 1.
+  // For one that is 0 or 1 alone: what must be above 0 and what must be 0 where it is 1.
   std::string needsAboveZero = {}, needsZero = {};
 
   Hyperparameter &&below(double value) && { return limit = value, std::move(*this); }
@@ -82,7 +82,7 @@ public:
   const llvm::ArrayRef<UpdatedParameter> parameters;
   const bool decays; // weight decay applies to this run
 
-  /// The same for who has other states.
+  /// An update of other states.
   Update with(llvm::ArrayRef<mlir::Value> others) const {
     return {b, s, parameter, gradient, others, scalars, parameters, decays};
   }
@@ -140,7 +140,7 @@ struct Optimizer {
   // What a parameter has in a slot, where that is not a tensor of its shape by the slot's name;
   // none: it has no state there.
   std::function<std::optional<StateTensor>(const UpdatedParameter &, size_t slot)> stateOf = {};
-  // Of states that may be kept in fewer bits (narrow_states.h), by slot, whether they are squares,
+  // Whether states that may be kept in fewer bits (narrow_states.h) are squares, by slot,
   // which are never negative; none: they may not.
   std::vector<bool> squares = {};
   // By slot; none: elements are as of the parameter.
@@ -177,7 +177,7 @@ std::vector<std::string> listNarrowableOptimizers();
 std::vector<std::string> listOptimizers();
 /// Every optimizer with its hyperparameters, by the names that they have as options of a trainer.
 std::string optimizerHelp();
-/// The same as a table in Markdown.
+/// All optimizers as a table in Markdown.
 std::string optimizerDocumentation();
 
 } // namespace trainc::train

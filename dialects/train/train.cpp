@@ -117,7 +117,7 @@ bool isScalar(Type type) {
   return tensor && tensor.getRank() == 0;
 }
 
-/// Of a frozen weight that is stored as integers with scales.
+/// Whether it is a frozen weight that is stored as integers with scales.
 bool isStoredAsIntegers(Attribute role, Type type) {
   auto parameter = dyn_cast<ParameterAttr>(role);
   return parameter && parameter.isFrozen() &&

@@ -59,10 +59,10 @@ void setResultRole(mlir::func::FuncOp function, unsigned result, RoleAttrInterfa
 /// The attributes of an argument or result that has this role and nothing else.
 mlir::DictionaryAttr attributesOf(RoleAttrInterface role);
 
-/// Of an argument with the role #train.random_key: a scalar of 64 bits.
+/// The type of an argument with the role #train.random_key: a scalar of 64 bits.
 mlir::RankedTensorType randomKeyType(mlir::MLIRContext *context);
 
-/// Of #train.step_totals: which number is which, and how many there are.
+/// Which number of #train.step_totals is which, and how many there are.
 enum StepTotal : int64_t { kTotalWeight, kTotalLoss, kTotalFaults, kStepTotals };
 
 /// The name of an argument or result in the ONNX file; empty where it has none.
@@ -74,7 +74,7 @@ std::optional<unsigned> overwrittenArgument(mlir::func::FuncOp function, unsigne
 /// Whether the entry works on flat arenas, as @update does.
 bool isUpdate(mlir::func::FuncOp function);
 
-/// Of an entry function of a chunk; null for one that is of none.
+/// The chunk that an entry function is of; null where it is of none.
 ChunkAttr chunkOf(mlir::func::FuncOp function);
 void setChunk(mlir::func::FuncOp function, ChunkAttr chunk);
 /// Null where a step is not cut into stages.
@@ -102,7 +102,7 @@ llvm::StringRef graphDigestOf(mlir::ModuleOp module);
 llvm::StringRef lossNameOf(mlir::ModuleOp module);
 /// As --precision has it: `bf16`; f32 where set-precision has not been.
 llvm::StringRef precisionOf(mlir::ModuleOp module);
-/// Of a precision: products read 16 bits.
+/// Whether products read 16 bits in this precision.
 inline bool isNarrow(llvm::StringRef precision) {
   return precision == "bf16" || precision == "fp16";
 }

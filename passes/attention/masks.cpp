@@ -222,7 +222,7 @@ std::optional<int64_t> reachOfOrder(Value low, Value high, bool isStrict) {
   return b->number - a->number - (isStrict ? 1 : 0); // key <= query + this
 }
 
-/// Of a comparison that holds where the opposite of `isStrict` order fails.
+/// The reach of a comparison. The opposite holds where the order with the other `isStrict` fails.
 std::optional<int64_t> reachOfComparison(Operation *op, bool holdsForSeen) {
   bool isLess = isa<nn::LessOp, nn::LessOrEqualOp>(op),
        isStrict = isa<nn::LessOp, nn::GreaterOp>(op);

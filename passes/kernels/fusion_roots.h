@@ -39,7 +39,7 @@ struct ExpressionCost {
   double again(mlir::Value value) const;
 };
 
-/// Of a tensor that a value's expression reads only the part that the value's elements need.
+/// Bytes of the part of a tensor that a value's elements need of it.
 double bytesRead(mlir::Value tensor, mlir::Value value);
 
 /// The roots and steps of an entry function, numbered in program order.
@@ -59,7 +59,7 @@ public:
     auto found = numbers.find(op);
     return found == numbers.end() ? -1 : found->second;
   }
-  /// Of a root, or of what is written into expressions.
+  /// The cost of a root, or of what is written into expressions.
   const ExpressionCost &costOf(mlir::Operation *op) const { return costs.find(op)->second; }
   /// An operand of a step or of the return.
   bool isForced(mlir::Operation *op) const { return forced.contains(op); }

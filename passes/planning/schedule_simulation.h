@@ -22,8 +22,8 @@ struct ChunkSeconds {
   double forward = 0, inputGradient = 0, weightGradient = 0;
   double reduce = 0; // over the replicas of the stage
   double update = 0;
-  /// Of either function, ascending; where both are one, the two lists are of it, one after the
-  /// other. The replicas meet once more at the end of a function that has some.
+  /// The buckets of either function, ascending; where both are one, the two lists are of it, one
+  /// after the other. The replicas meet once more at the end of a function that has some.
   std::vector<BucketSeconds> inputBuckets = {}, weightBuckets = {};
 };
 
@@ -35,7 +35,7 @@ struct StepCosts {
     double latency = 0, occupied = 0;
     double sending = 0, receiving = 0;
   };
-  /// Of activations or gradients of a boundary. Free where not set.
+  /// What sending activations or gradients over a boundary costs. Free where not set.
   std::function<Transfer(int boundary, bool ofGradients, int fromRank, int toRank)> transfer;
   std::vector<double> addShared; // by shared parameter
   double norm = 0;
@@ -52,7 +52,7 @@ struct StepTimes {
   std::vector<double> computing; // by rank, seconds, the update too
   std::vector<double> exposed;   // by rank: seconds in reductions and waiting for them
   double rest = 0;               // of `seconds`: after the last action of all ranks
-  // Of the first replica, by stage.
+  // For the first replica, by stage.
   std::vector<std::vector<Span>> spans;     // by action, waiting included
   std::vector<std::vector<Span>> exchanges; // of gradients and totals, in which the rank computes
                                             // nothing; waiting for reductions included

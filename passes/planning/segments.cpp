@@ -54,7 +54,7 @@ public:
   int64_t crossingAt(int place) const { return crossing[place]; }
   /// What the backward pass needs of the operations from one place to another.
   int64_t neededBetween(int first, int last) const { return needed[last] - needed[first]; }
-  /// Of rising places.
+  /// The places are in rising order.
   bool crossesOneOf(const std::vector<int> &borders, int value) const {
     auto next = std::upper_bound(borders.begin(), borders.end(), makers[value]);
     return next != borders.end() && *next <= lastReaders[value] &&
@@ -62,7 +62,7 @@ public:
   }
   int makerOf(int value) const { return makers[value]; }
 
-  /// Those of fewest bytes between wider ones.
+  /// The places of fewest bytes between wider ones.
   std::vector<int> narrow() const {
     const int64_t difference =
         std::max<int64_t>(1, *std::max_element(crossing.begin(), crossing.end()) / differences);
@@ -90,7 +90,7 @@ private:
   std::vector<int> barriers;             // values that cross it and cannot be kept
 };
 
-/// Of the narrow places those of least bytes in all with which no segment needs more than `bound`;
+/// The narrow places of least bytes in all with which no segment needs more than `bound`;
 /// none where there are no such.
 std::vector<int> bordersWithin(const Places &places, const std::vector<int> &narrow,
                                int64_t bound) {

@@ -44,7 +44,8 @@ struct Split {
   int64_t inner;
 };
 
-/// Of one iteration space; each is at a boundary of some tensor's dimensions, so there are few.
+/// Splits of one iteration space; each is at a boundary of some tensor's dimensions, so there are
+/// few.
 constexpr int kMostSplits = 256;
 
 /// The index of a tensor element as a function of the iteration point. `space`

@@ -13,7 +13,7 @@ namespace trainc {
 
 constexpr size_t kNamed = 5; // largest tensors that a message names
 
-/// Of tensors that share bytes the smallest: a parameter, not the flat tensor that holds it among
+/// The smallest of tensors that share bytes: a parameter, not the flat tensor that holds it among
 /// others.
 static std::vector<PlannedTensor> withoutOverlaps(std::vector<PlannedTensor> tensors) {
   llvm::stable_sort(

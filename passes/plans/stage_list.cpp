@@ -22,7 +22,7 @@ namespace {
 
 double timeOf(double flops, int64_t bytes) { return flops / flopsPerByte + double(bytes); }
 
-/// Of a function's time, that of the steps from which nothing follows that other chunks read.
+/// The share of a function's time in steps from which nothing follows that other chunks read.
 double shareNobodyWaitsFor(func::FuncOp function) {
   SymbolTableCollection symbols;
   Operation *end = function.front().getTerminator();

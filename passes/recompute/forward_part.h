@@ -11,7 +11,7 @@
 
 namespace trainc {
 
-/// Of an operation that is a repetition (a unit attribute): fuse lets it join nothing that runs
+/// Marks an operation that is a repetition (a unit attribute): fuse lets it join nothing that runs
 /// before the first of them, where the original would do as well.
 constexpr llvm::StringLiteral repetitionAttribute = "kernel.repetition";
 
@@ -26,13 +26,13 @@ llvm::DenseSet<mlir::Operation *> operationsFor(mlir::func::FuncOp function,
 class ForwardPart {
 public:
   ForwardPart() = default; // of no function
-  /// Of a function after form-products. Operations of nodes whose whole names match `pattern` are
-  /// forced, if there is one.
+  /// The function is one after form-products. Operations of nodes whose whole names match `pattern`
+  /// are forced, if there is one.
   ForwardPart(mlir::func::FuncOp function, llvm::StringRef pattern);
 
   /// Empty where the function computes no gradients.
   const planning::ForwardGraph &graph() const { return forward; }
-  /// Of the graph's operations.
+  /// The graph's operations in its order.
   llvm::ArrayRef<mlir::Operation *> all() const { return operations; }
   /// One that the pattern asks for and that cannot be repeated; null where there is none.
   mlir::Operation *forcedInVain() const;

@@ -26,7 +26,7 @@ struct RecomputePlan {
 
 class RecomputePlanner {
 public:
-  /// Of a module after form-products, which stays as it is.
+  /// Plans for a module after form-products, which stays as it is.
   RecomputePlanner(mlir::ModuleOp module, const RecomputeOptions &options,
                    PlacementOptions placement);
 
@@ -43,7 +43,7 @@ public:
   const RecomputePlan &cheapest(double price, double time);
   /// The plan that needs least memory.
   const RecomputePlan &smallest();
-  /// Of the plans that need about as little as that, the fastest.
+  /// The fastest of the plans that need about as little as that.
   const RecomputePlan &least();
   /// The fastest plan that needs no more; null where there is none.
   const RecomputePlan *within(int64_t bytes);

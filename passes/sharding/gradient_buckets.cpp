@@ -14,7 +14,7 @@ static constexpr llvm::StringLiteral kShards = "kernel.shards_gradients"; // of 
 static constexpr llvm::StringLiteral kUpdates = "kernel.updates_in_backward";
 static constexpr llvm::StringLiteral kMark = "kernel.completes_bucket"; // of a step
 
-/// Of a function's gradients a bucket holds one part in so many, or one gradient: enough of them
+/// A bucket holds one part in so many of a function's gradients, or one gradient: enough of them
 /// that two take little memory, few enough that the ranks seldom wait for each other.
 static constexpr int64_t kBucketsOfFunction = 16;
 

@@ -7,7 +7,7 @@
 
 namespace trainc {
 
-/// Of the arena of form-buckets.
+/// A part of the arena of form-buckets.
 struct ElementRange {
   int64_t begin, end;
 };

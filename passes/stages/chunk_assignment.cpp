@@ -62,7 +62,7 @@ bool ChunkAssignment::isRepeated(Operation *op, train::ChunkPass reader) const {
   return fromInputs.contains(op) || (reader != train::ChunkPass::forward && repeated.contains(op));
 }
 
-/// Of the gradient's operation the node that it is of; -1 where no forward operation is of it.
+/// The node that a gradient's operation is of; -1 where no forward operation is of it.
 int ChunkAssignment::numberOf(Operation *op) const {
   if (auto known = nodeOf.find(op); known != nodeOf.end())
     return known->second;

@@ -20,7 +20,7 @@ bool isOfForwardPass(train::RoleAttrInterface role);
 
 class ChunkAssignment {
 public:
-  /// Of a function after form-products.
+  /// Assigns the operations of a function after form-products.
   explicit ChunkAssignment(mlir::func::FuncOp function);
 
   /// Diagnostics where there are not as many cuts, or where one that is asked for is none.

@@ -32,7 +32,7 @@ struct PipelinePlan {
   planning::Schedule schedule;
 };
 
-/// Of a module after split-pipeline.
+/// The plan of a module after split-pipeline.
 PipelinePlan pipelinePlan(mlir::ModuleOp module);
 
 /// Gradients that the replicas of a stage add at once, of a program that shards them.
@@ -50,7 +50,7 @@ struct PlannedChunk {
   double flops = 0;
   int64_t bytes = 0;                        // moved
   double forwardTime = 0, backwardTime = 0; // as bytes of traffic, weight gradients included
-  /// Of backwardTime, the part of the steps that no gradient of another chunk waits for.
+  /// The part of backwardTime in steps that no gradient of another chunk waits for.
   double weightGradientShare = 0;
   int64_t parameters = 0; // those that several chunks use are the first one's
   int64_t parameterBytes = 0, gradientBytes = 0, stateBytes = 0;
@@ -67,11 +67,11 @@ struct StageTable {
   bool updatesInParts = false;
   sharing shared = sharing::none; // what ranks of a host share in any run
 
-  /// Of a rank of each stage, where the replicas are on one host.
+  /// What a rank of each stage holds, where the replicas are on one host.
   std::vector<rank_memory> memoryOfRanks(int replicas) const;
 };
 
-/// Of a module after plan-memory that has @update.
+/// The table of a module after plan-memory that has @update.
 StageTable describeStages(mlir::ModuleOp module, llvm::StringRef target);
 
 /// What a rank of a step in one piece holds, for some numbers of ranks and micro-batches.

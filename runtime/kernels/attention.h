@@ -11,8 +11,8 @@
 
 namespace trainc {
 
-// Of one head. `sharing` heads of queries, neighbours in the batch, have one of keys. Query i sees
-// keys up to i + reach.
+// The sizes of one head. `sharing` heads of queries, neighbours in the batch, have one of keys.
+// Query i sees keys up to i + reach.
 struct attention_sizes {
   int64_t queries, keys, size, value_size, sharing, reach, masks;
 };
@@ -29,7 +29,7 @@ struct attention_masks {
   matrix_layout of[max_masks + 1] = {};
 };
 
-// Of the weights: element (head, query, key) is dropped by its number of the stream
+// Dropout of the weights: element (head, query, key) is dropped by its number of the stream
 // (runtime/kernels/random.h). Nothing is where `dropped` is 0.
 struct attention_dropout {
   int64_t stream, dropped;
@@ -43,7 +43,7 @@ struct attention_dropout {
 template <typename T>
 using attention_sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// Of a key that a query does not see.
+// The score of a key that a query does not see.
 template <typename S> constexpr S hidden_score = -std::numeric_limits<S>::infinity();
 
 template <typename T> struct attention_tensors {

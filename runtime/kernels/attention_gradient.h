@@ -85,7 +85,7 @@ struct attention_split {
     keys = parts(kept * of_added, tiles);
   }
 
-  // Of numbers of all queries, and of the masks' gradient.
+  // Memory for numbers of all queries, and for the masks' gradient.
   int64_t scratch_bytes(int64_t dq_bytes, int64_t mask_bytes) const {
     return larger_of<int64_t>(64, (keys > 1 ? keys * dq_bytes : 0) +
                                       (added > 1 ? added * mask_bytes : 0));

@@ -45,8 +45,8 @@ DECLARE_CONVOLUTION(convolution_input_gradient, float, float, dy, w, dx);
 DECLARE_CONVOLUTION(convolution_input_gradient, double, double, dy, w, dx);
 DECLARE_CONVOLUTION(convolution_weight_gradient, float, float, x, dy, dw);
 DECLARE_CONVOLUTION(convolution_weight_gradient, double, double, x, dy, dw);
-// Of 16 bits: sums are in f32, and rounded where the result has 16 bits. Their scratch has
-// convolution_widened_bytes more. runtime/cuda has none of f16.
+// Convolutions of 16 bits: sums are in f32, and rounded where the result has 16 bits. Their scratch
+// has convolution_widened_bytes more. runtime/cuda has none of f16.
 DECLARE_CONVOLUTION(convolution, bfloat16, bfloat16, x, w, y);
 DECLARE_CONVOLUTION(convolution, bfloat16, float, x, w, y);
 DECLARE_CONVOLUTION(convolution_input_gradient, bfloat16, float, dy, w, dx);

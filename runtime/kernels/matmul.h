@@ -35,7 +35,7 @@ struct matmul_shape {
 // c = a b. The order of every sum follows from the shape alone.
 void matmul(const matmul_shape &shape, const float *a, const float *b, float *c);
 void matmul(const matmul_shape &shape, const double *a, const double *b, double *c);
-// Of bf16 and f16: sums are in f32, and rounded where c is as narrow as a and b.
+// Products of bf16 and f16: sums are in f32, and rounded where c is as narrow as a and b.
 // `shape` must stay where it is: what the product needs is made once for each.
 template <typename Format, typename To>
 void matmul(const matmul_shape &shape, const narrow_float<Format> *a, const narrow_float<Format> *b,

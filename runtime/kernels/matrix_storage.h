@@ -23,7 +23,7 @@ inline matrix_storage storage_of(const matrix_layout &matrix, int64_t rows, int6
   return {false, larger_of(columns == 1 ? rows : matrix.column_stride, rows)};
 }
 
-// Of the sizes of a batch, 0 after the last: how many they are, how many batches that makes, and
+// The sizes of a batch, 0 after the last: how many they are, how many batches that makes, and
 // where one of these begins in a tensor.
 using batch_sizes = int64_t[max_batch_rank];
 

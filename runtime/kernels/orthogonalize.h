@@ -8,7 +8,7 @@
 
 namespace trainc {
 
-// Of the polynomial a x + b x^3 + c x^5 of the singular values (Jordan et al. 2024).
+// The factors of the polynomial a x + b x^3 + c x^5 of the singular values (Jordan et al. 2024).
 constexpr double newton_schulz_a = 3.4445, newton_schulz_b = -4.7750, newton_schulz_c = 2.0315;
 constexpr int64_t newton_schulz_steps = 5;
 // What a matrix is divided by at least.

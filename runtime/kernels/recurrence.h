@@ -34,7 +34,7 @@ struct activation_numbers {
 
 // ---- for the compiler and the implementations
 
-// Of the steps in the order in which they are computed, from 0: where each is, and the states
+// The steps in the order in which they are computed, from 0: where each is, and the states
 // before and after it.
 struct step_place {
   int64_t at, before, behind;

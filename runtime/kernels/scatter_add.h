@@ -18,7 +18,7 @@ void scatter_add(int64_t count, int64_t rows, int64_t columns, const int32_t *in
 void scatter_add(int64_t count, int64_t rows, int64_t columns, const int32_t *indices,
                  const double *updates, double *table);
 
-// The same on a table of zeros, which it writes first.
+// Adds to a table of zeros, which it writes first.
 void scatter_add_from_zero(int64_t count, int64_t rows, int64_t columns, const int64_t *indices,
                            const float *updates, float *table);
 void scatter_add_from_zero(int64_t count, int64_t rows, int64_t columns, const int64_t *indices,

@@ -5,7 +5,7 @@
 
 namespace trainc {
 
-// Of one rank. All 0: there was no exchange.
+// The times of one rank. All 0: there was no exchange.
 struct exchange_times {
   double begin = 0, end = 0; // seconds_now(); of a record the seconds since the step began
   double exposed = 0;        // in which the rank did nothing else: after its backward pass

@@ -27,7 +27,7 @@ public:
       result = std::max(result, size(rank));
     return result;
   }
-  // Of the piece that begins `done` after the begin of a rank's part; 0 after its end.
+  // Elements of the piece that begins `done` after the begin of a rank's part; 0 after its end.
   int64_t piece_size(int rank, int64_t done, int64_t largest_piece) const {
     return std::clamp<int64_t>(size(rank) - done, 0, largest_piece);
   }

@@ -28,7 +28,7 @@ std::vector<rank_memory> memory_of_ranks(const memory_needs &needs, const rank_l
   int64_t all_gradients = 0; // without what is between them
   for (const stage_needs &stage : needs.stages)
     all_gradients += stage.gradients;
-  // Of the state that goes with gradients of a stage, a replica's.
+  // A replica's part of the state that goes with gradients of a stage.
   auto own_state = [&](const stage_needs &stage) {
     const double part = static_cast<double>(stage.gradients) /
                         static_cast<double>(std::max<int64_t>(all_gradients, 1));

@@ -56,7 +56,7 @@ struct rank_memory {
   }
 };
 
-// Of a rank of each stage.
+// What a rank of each stage holds.
 std::vector<rank_memory> memory_of_ranks(const memory_needs &needs, const rank_layout &layout);
 
 // How places for messages are laid out: tensors begin at lines; in front of those of a place stands
@@ -74,7 +74,7 @@ constexpr int64_t whole_lines(int64_t bytes, const message_format &format) {
   return (bytes + format.line - 1) / format.line * format.line;
 }
 
-// Of `count` tensors, which bytes(i) long are.
+// Bytes of `count` tensors that have bytes(i) each.
 template <typename Bytes>
 int64_t place_bytes(const message_format &format, int64_t count, const Bytes &bytes) {
   int64_t all = format.line;

@@ -13,7 +13,7 @@ struct stage_layout {
   int stage = 0, replica = 0; // of this rank
 
   stage_layout() = default;
-  // Of one stage.
+  // The layout of one stage.
   stage_layout(int rank, int ranks) : replicas(ranks), replica(rank) {}
   // `ranks` is a multiple of the program's stages.
   stage_layout(const program &program, int rank, int ranks)

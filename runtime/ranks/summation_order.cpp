@@ -48,7 +48,7 @@ private:
   std::vector<tree_node> nodes_;
 };
 
-// Of the gradients and the newest of `waiting` accumulators. An addition's two sides may change
+// Adds the gradients and the newest of `waiting` accumulators. An addition's two sides may change
 // places, so the newest sums come first.
 summation own_sum(int rank, int waiting, int additions, bool is_last) {
   summation sum = {{{rank, in_gradients, 0}}, is_last ? in_gradients : waiting - additions};

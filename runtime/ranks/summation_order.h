@@ -68,7 +68,7 @@ private:
   int accumulators_ = 0;
 };
 
-// The same additions where ranks take micro-batches in turn (micro-batch j of rank r is number
+// These additions where ranks take micro-batches in turn (micro-batch j of rank r is number
 // j * ranks + r) and add each round of them at once: neighbours then, so what waits is as much as
 // for one rank, and not as much for each. Or the sum of each round, which is pairwise, is added to
 // one accumulator.

@@ -61,7 +61,7 @@ struct watchdog::page {
   std::atomic<double> longest_step; // seconds, so far
   std::atomic<double> alive;        // last sign of the thread
   char host[64];
-  // Of the first rank, for all: somebody says why the job ends; has said it, and this is its code.
+  // On the first rank, for all: somebody says why the job ends; has said it, and this is its code.
   std::atomic<bool> reported;
   std::atomic<int> code;
   char said[512]; // the first line of it
@@ -187,7 +187,7 @@ const watchdog::page *watchdog::dead() const {
   return nullptr;
 }
 
-// Of the ranks that this one sees: those of the host, then others.
+// The pages that this rank sees: those of the host, then others.
 template <typename See> void watchdog::each_page(const See &see) const {
   for (const page *each : pages_)
     see(*each);

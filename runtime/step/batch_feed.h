@@ -23,7 +23,7 @@ public:
   batch_feed(const batch_feed &) = delete;
   batch_feed &operator=(const batch_feed &) = delete;
 
-  // Of the host's memory, for one feed of the program.
+  // Bytes of the host's memory for one feed of the program.
   static int64_t bytes(const program &program, const device &target);
 
   // Hands a batch to the device; `next`, unless it is negative, is the one that will be asked for

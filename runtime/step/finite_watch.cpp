@@ -74,8 +74,9 @@ finite_watch::computations finite_watch::computed_in(int step) const {
   return all;
 }
 
-// Of -infinity. What is selected beside a logarithm in the same step hides which of them made it;
-// a division may have got it from a mask, unless it is alone and none came before.
+// Whether -infinity there may come from a mask. What is selected beside a logarithm in the same
+// step hides which of them made it; a division may have got it from a mask, unless it is alone and
+// none came before.
 bool finite_watch::may_be_mask(const std::string &tensor, const computations &computed) const {
   if (is_gradient(tensor))
     return false;

@@ -54,7 +54,7 @@ public:
   step_result operator()(data_part part, int64_t first_batch, int64_t step) {
     return take(part, first_batch, step, false);
   }
-  // The same, then the update with the scalars that were set before.
+  // Takes the step, then the update with the scalars that were set before.
   step_result with_update(data_part part, int64_t first_batch, int64_t step) {
     return take(part, first_batch, step, true);
   }
@@ -101,7 +101,7 @@ private:
   kept_scalars kept_;
   int status_ = 0; // an exit code, where this rank's data gave an error
   std::string message_;
-  // Of the parts of the loss, micro-batch by micro-batch.
+  // Weights of the parts of the loss, micro-batch by micro-batch.
   std::vector<double> own_weights_, all_weights_;
   rank_reports reports_; // with the loss of each micro-batch
 };

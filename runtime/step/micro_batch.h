@@ -27,7 +27,7 @@ void evaluate_batch(device &target, const program &program,
 // The mean of the first `count` numbers of a tensor.
 double mean_of(device &target, const tensor_place &values, int64_t count);
 
-// Of the numbers that the model draws in micro-batch `number`, counted over all ranks.
+// Sets the key of the numbers that the model draws in micro-batch `number`, counted over all ranks.
 void set_random_key(device &target, const program &program, uint64_t seed, int64_t step,
                     int64_t number);
 

@@ -54,7 +54,7 @@ protected:
   // The tensors are there: step `step` of the function, which makes them, has ended.
   virtual void made(int step, const std::vector<planned_tensor> &tensors) = 0;
 
-  // Of the largest tensor.
+  // Elements of the largest tensor.
   int64_t most_elements() const {
     int64_t most = 1;
     auto look_at = [&](const std::vector<planned_tensor> &tensors) {
@@ -69,7 +69,7 @@ protected:
     return most;
   }
 
-  // Of the function that runs, or of the last one. Waits for queued work.
+  // Bytes of the function that runs, or of the last one. Waits for queued work.
   const char *read(arena_kind arena, int64_t offset, int64_t bytes) {
     return run_.target.read(memory_[arena] + offset, bytes);
   }

@@ -41,7 +41,7 @@ public:
                       /*everywhere=*/true);
   }
 
-  // Of the last exchange: of any rank, and of one.
+  // What the last exchange brought: of any rank, and of one.
   int requests() {
     int any = no_request;
     for (int rank = 0; rank < run_.ranks.size(); ++rank)

@@ -46,7 +46,7 @@ private:
   int32_t number_of(const char *name);
   void add(const trace_slice &slice);
   void give_up();
-  // Of another rank to the first, which may not want them.
+  // Sends those of another rank to the first, which may not want them.
   void move_slices(rank_trace &trace, size_t count, std::exception_ptr &problem);
   void add_part(trace_slice slice); // of what may have begun, or ended, before the trace
 

@@ -41,8 +41,8 @@ enum class watched_kinds { all, of_parameters };
 
 class tensor_watch final : public plan_observer {
 public:
-  // Of tensors whose names match. Takes its memory. Throws `failure`: exit_usage where the pattern
-  // of the option matches nothing, exit_data without a plan beside the trainer.
+  // Watches tensors whose names match. Takes its memory. Throws `failure`: exit_usage where the
+  // pattern of the option matches nothing, exit_data without a plan beside the trainer.
   tensor_watch(run &run, const name_pattern &names, const char *option,
                watched_kinds kinds = watched_kinds::all);
   void show_to(tensor_sink *sink) { sink_ = sink; }

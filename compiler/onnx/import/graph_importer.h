@@ -194,7 +194,7 @@ private:
   bool keepsSamplesApart(const GraphNode &node, llvm::ArrayRef<mlir::Operation *> made);
   void followSizes(const GraphNode &node);
 
-  // Of sequences (import_sequences.cpp).
+  // For sequences (import_sequences.cpp).
   bool importOfSequences(const GraphNode &node, nn::Builder &at, bool &handled);
   bool importElement(const GraphNode &node, nn::Builder &at);
   bool splitToSequence(const GraphNode &node, nn::Builder &at);

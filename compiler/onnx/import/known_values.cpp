@@ -107,7 +107,7 @@ void Importer::takeBranch(const GraphNode &node) {
       define(node, i, *made);
 }
 
-// Of a loop that is tried inside of another, what it makes are the states after its last
+// A loop that is tried inside of another makes the states after its last
 // iteration: so the next iteration around it may be decided in the same walk.
 void Importer::takeIterations(const GraphNode &node) {
   if (node.tried == 0)

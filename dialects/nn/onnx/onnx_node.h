@@ -44,7 +44,7 @@ public:
   std::optional<llvm::SmallVector<int64_t>> integers(unsigned index);
 
   virtual bool hasAttribute(llvm::StringRef name) const = 0;
-  /// Of all attributes, by name.
+  /// The kinds of all attributes, by name.
   virtual std::vector<std::pair<std::string, AttributeKind>> attributeKinds() const = 0;
   virtual int64_t integer(llvm::StringRef name, int64_t otherwise) const = 0;
   virtual double real(llvm::StringRef name, double otherwise) const = 0;
@@ -57,7 +57,7 @@ public:
   virtual BatchNormMode batchNormMode() const = 0;
   /// True of an Identity that stands for a call of detach().
   virtual bool stopsGradients() const = 0;
-  /// Of a Gather that stands for an embedding: the row of its table that has no gradient.
+  /// The row without a gradient in the table of a Gather that stands for an embedding.
   virtual std::optional<int64_t> paddingRow() const = 0;
   /// What the nodes before made of the input in this training step, where it is an initializer that
   /// each step replaces (running statistics); else null.
@@ -87,7 +87,7 @@ public:
 /// The attribute `axis` of an operator on `rank` dimensions, counted from the front; an error where
 /// it is out of range.
 mlir::FailureOr<int64_t> axisOf(OnnxNode &node, int64_t rank, int64_t otherwise);
-/// The same of an axis that an input gives.
+/// The dimension for an axis that an input gives.
 mlir::FailureOr<int64_t> dimensionOf(OnnxNode &node, int64_t axis, int64_t rank);
 
 /// The number of elements of a tensor that the node makes with sizes out of the file, or an error
@@ -154,7 +154,7 @@ private:
   OnnxSupport *support;
 };
 
-/// Of the operator as its newest importer knows it.
+/// What the newest importer of the operator supports.
 const OnnxSupport &onnxSupport(llvm::StringRef domain, llvm::StringRef opType);
 /// Refuses a node that has something unsupported.
 mlir::LogicalResult checkSupport(OnnxNode &node, const OnnxSupport &support);

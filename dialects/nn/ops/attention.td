@@ -3,7 +3,7 @@ include "dialects/nn/nn.td"
 
 defvar attention_operands = [{
   mlir::ValueRange getMasks() { return masksOf(getMasksAndKey()); }
-  /// Of its dropout; null where it has none.
+  /// The key of its dropout; null where it has none.
   mlir::Value getKey() { return keyOf(getMasksAndKey()); }
 }];
 

@@ -12,7 +12,7 @@ namespace trainc::nn {
 static const OnnxRefusal otherTypes({"Cast"},
                                     "types that are none of float, double, bool and the integers");
 
-// Of a type that no tensor here has, as people call it.
+// What people call a type that no tensor here has.
 static std::string nameOfOther(int64_t number) {
   switch (number) {
   case 8:

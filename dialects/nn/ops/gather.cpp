@@ -117,7 +117,7 @@ FailureOr<Tensor> GatherOp::interpret(ArrayRef<Tensor> operands) {
   return result;
 }
 
-// Of the table the rows that are asked for.
+// From the table it reads the rows that are asked for.
 int64_t GatherOp::bytesRead(unsigned operand) {
   return bytesOf((operand == 0 ? getResult() : getIndices()).getType());
 }

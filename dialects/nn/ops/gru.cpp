@@ -261,7 +261,7 @@ FailureOr<SmallVector<Tensor>> GruGradientOp::interpretResults(ArrayRef<Tensor> 
   InterpretedGru cell = gruCellOf(*this);
   for (int64_t step = sizes.steps - 1; step >= 0; --step) {
     step_place place = place_of(sizes, getReverse(), step);
-    // Of the state that the step began with, and of the reset one.
+    // Sums of products with the state that the step began with, and with the reset one.
     std::vector<double> before(state), reset(state);
     auto rowOf = [&](std::vector<double> &all, int64_t sequence) {
       return MutableArrayRef(all).slice(sequence * hidden, hidden);

@@ -25,7 +25,7 @@ LogicalResult MeanOverRanksOp::buildGradient(Builder &builder, ArrayRef<Value> r
 
 double MeanOverRanksOp::flops() { return getX().getType().getNumElements(); }
 
-// Of one rank, which runs no program.
+// The mean of one rank, which runs no program.
 FailureOr<SmallVector<Tensor>> MeanOverRanksOp::interpretResults(ArrayRef<Tensor> operands) {
   return SmallVector<Tensor>{operands[0], Tensor::ofReals(getRanks().getType(), {1.0})};
 }

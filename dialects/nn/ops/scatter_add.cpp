@@ -59,7 +59,7 @@ FailureOr<Tensor> ScatterAddOp::interpret(ArrayRef<Tensor> operands) {
   return Tensor::ofReals(type, table);
 }
 
-// Of the table the rows that are added to.
+// From the table it reads the rows that are added to.
 int64_t ScatterAddOp::bytesRead(unsigned operand) {
   return bytesOf((operand == 0 ? getUpdates() : getOperand(operand)).getType());
 }

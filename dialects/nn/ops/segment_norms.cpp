@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace trainc::nn {
 
-// Of each segment: what threads share. Enough for a segment that is nearly the whole arena.
+// Pieces of each segment, which threads share. Enough for a segment that is nearly the whole arena.
 static constexpr int64_t kPieces = 64;
 
 LogicalResult SegmentNormsOp::inferReturnTypes(MLIRContext *context,

@@ -99,7 +99,7 @@ static UpdateResult buildMuon(Update &update) {
   Value learningRate = update.scalar("learning_rate"), momentum = update.scalar("momentum");
   Value one = s.constant(1, learningRate.getType()), gradient = update.gradient;
   auto forEach = [&](Value scalar) { return update.repeatPerParameter(scalar); };
-  // Of each parameter, where the run has AdamW's, too.
+  // What each parameter becomes; `others` where the run has AdamW's, too.
   Value matrices, others, beta1 = update.scalar("beta1");
   auto choose = [&](Value ofMatrices, Value ofOthers) {
     return s.add(s.mul(matrices, forEach(ofMatrices)), s.mul(others, forEach(ofOthers)));

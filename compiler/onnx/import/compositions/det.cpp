@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kFewRows = 4;   // n 2^(n-1) products
 constexpr int64_t kMostRows = 64; // each makes some twenty operations
 
-/// Of matrices [batch, n, n], in the shape [batch].
+/// The determinants of matrices [batch, n, n], in the shape [batch].
 class Determinant {
 public:
   Determinant(Builder &builder, Value x)
@@ -101,7 +101,7 @@ private:
     return builder.slice(moved, dimension, 1, shape[dimension] - 1);
   }
 
-  /// Of an exchange of the first line with the one at `index`.
+  /// What an exchange of the first line with the one at `index` multiplies by.
   Value sign(Value index) {
     Value isFirst = builder.create<EqualOp>(index, builder.constant(0, index.getType()));
     auto type = RankedTensorType::get(batch, tensorType(x).getElementType());

@@ -25,7 +25,7 @@ struct IndexedRows {
 mlir::FailureOr<IndexedRows> elementsAlongAxis(OnnxNode &node, llvm::ArrayRef<int64_t> shape,
                                                int64_t axis);
 
-/// Those of `count` elements that input 1 of the node names, each by its number.
+/// The ones of `count` elements that input 1 of the node names, each by its number.
 mlir::FailureOr<IndexedRows> elementsByNumber(OnnxNode &node, int64_t count);
 
 /// The rows of a tensor of `shape` that the tuples in the last dimension of input 1 name; its first

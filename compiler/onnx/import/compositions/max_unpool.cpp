@@ -32,7 +32,7 @@ static bool isWithoutOverlap(MaxPoolOp pool) {
   return true;
 }
 
-/// Of the smallest tensor with such a pool.
+/// The shape of the smallest tensor with such a pool.
 static FailureOr<SmallVector<int64_t>> pooledShape(OnnxNode &node) {
   RankedTensorType type = tensorType(node.input(0));
   int64_t space = type.getRank() - 2;

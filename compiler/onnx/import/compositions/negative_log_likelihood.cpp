@@ -52,7 +52,7 @@ public:
     return builder.transpose(classesLastValue, order);
   }
 
-  /// Of log-probabilities with the classes last.
+  /// The loss for log-probabilities with the classes last.
   Value loss(Value logProbabilities) {
     LabelLosses rows =
         labelLosses(builder, logProbabilities, labels,

@@ -35,7 +35,7 @@ static Box boxAt(const Tensor &boxes, int64_t number, bool isCentred) {
   return box;
 }
 
-/// Of what both cover the share that is in both.
+/// The share that is in both of what either covers.
 static double overlap(const Box &a, const Box &b) {
   double both = 1;
   for (int d = 0; d < 2; ++d)

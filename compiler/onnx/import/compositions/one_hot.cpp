@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace trainc::nn {
 
-// Of any type of numbers; fails with an error.
+// The depth may have any type of numbers; fails with an error.
 static FailureOr<int64_t> depthOf(OnnxNode &node) {
   FailureOr<double> depth = node.knownNumber(1, "depth");
   if (failed(depth))

@@ -46,7 +46,7 @@ public:
     return success();
   }
 
-  // Of the kinds in the order of inputs: X, gradients, states.
+  // An input by its kind, in their order: X, gradients, states.
   Value of(unsigned kind, unsigned tensor) { return node.input(2 + kind * tensors + tensor); }
 
   Value rate() { return scalar(0); }
@@ -142,7 +142,7 @@ static OnnxResults importAdam(OnnxNode &node) {
     Value power = b.create<PowOp>(b.constant(factor, given.getType()), rule.step());
     return rule.plus(b.neg(power), 1);
   };
-  // Of the first step there is no rest to divide by.
+  // After the first step there is no rest to divide by.
   auto later = [&](Value value) { return rule.byStep(b.constant(1, given.getType()), value); };
   Value rate = b.mul(given, b.div(later(rule.rootOf(rest(beta))), later(rest(alpha))));
   return rule.each([&](unsigned i) {
