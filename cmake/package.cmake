@@ -3,7 +3,7 @@
 # What is installed besides the programs, and the Debian package: `cpack -G DEB` in a build folder.
 include(GNUInstallDirs)
 
-# Manual pages, from what --help prints.
+# Manual pages, from what `--help all` prints.
 set(manuals
   "trainc|compiles a forward ONNX model into a training program"
   "trainc-run|evaluates a forward ONNX model without compiling it"

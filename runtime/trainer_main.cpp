@@ -142,7 +142,7 @@ void check_remembered_products(const trainer_options &options) {
 }
 
 // What the command line lacks: an error, or the options of a configuration or of the run to resume.
-void complete_options(const option_table &table, trainer_options &options) {
+void complete_options(const trainer_table &table, trainer_options &options) {
   if (options.command->bit & reads_run ||
       (options.command->bit & command_profile && !results_of_profile(options).empty()))
     check_output(options);
@@ -173,7 +173,7 @@ void complete_options(const option_table &table, trainer_options &options) {
   check_outside_run(options, choice.folder);
 }
 
-trainer_options parse(const option_table &table, int count, char **arguments) {
+trainer_options parse(const trainer_table &table, int count, char **arguments) {
   trainer_options options = table.parse(count - 1, arguments + 1);
   options.words.assign(arguments, arguments + count);
   if (!options.wants_help) {
@@ -183,9 +183,9 @@ trainer_options parse(const option_table &table, int count, char **arguments) {
   return options;
 }
 
-int print_help(const option_table &table, const trainer_options &options) {
+int print_help(const trainer_table &table, const trainer_options &options) {
   fputs((options.wants_version ? table.version()
-         : options.command     ? table.help_of(*options.command)
+         : options.command     ? table.help_of(*options.command, options.help_of)
                                : table.overview())
             .c_str(),
         stdout);
@@ -217,7 +217,7 @@ void prepare_process(const trainer_options &options) {
     widen_affinity(static_cast<int>(options.threads.value_or(0)));
 }
 
-int run_command(const option_table &table, const trainer_options &options,
+int run_command(const trainer_table &table, const trainer_options &options,
                 const std::optional<failure> &problem, communicator &ranks) {
   ranks.together([&] {
     if (problem)
@@ -241,7 +241,7 @@ int run_command(const option_table &table, const trainer_options &options,
 }
 
 int trainer_main(int count, char **arguments) {
-  option_table table(trainer_program);
+  trainer_table table(trainer_program);
   trainer_options options;
   std::optional<failure> problem;
   try {

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes the manual page of a program from what its --help prints, which is made from its option table.
+# Writes the manual page of a program from what its `--help all` prints, which is made from its option table.
 #
 #   tools/manual.sh NAME 'what it is' VERSION PROGRAM [--commands] > NAME.1
 #
-# With --commands, also from `PROGRAM COMMAND --help` of each command that its --help lists.
+# With --commands, also from `PROGRAM COMMAND --help all` of each command that its --help lists.
 set -eu
 name=$1 summary=$2 version=$3 program=$4
 shift 4
@@ -31,7 +31,7 @@ page() {
     sub(/^(USAGE|usage): */, "") { as_is(0); print ".SH SYNOPSIS"; if ($0 != "") print ".B " text($0); next }
     /^OPTIONS:$/ { next }
     /^[A-Za-z][^.]*:$/ { as_is(0); sub(/:$/, ""); print ".SH " toupper(text($0)); next }
-    /^  +(-[A-Za-z], )?--?[A-Za-z]/ {
+    /^  +(-[A-Za-z], )?--?[A-Za-z]/ && match($0, /^ +/) && RLENGTH < 30 {
       line = $0
       sub(/^ +/, "", line)
       at = match(line, / +- /)
@@ -50,12 +50,12 @@ page() {
 
 printf '.TH %s 1 "" "trainc %s" "trainc"\n.SH NAME\n%s \\- %s\n' \
   "$(printf %s "$name" | tr a-z A-Z)" "$version" "$name" "$summary"
-"$program" --help | page
+"$program" --help all | page
 commands=
 [ "${1-}" != --commands ] || commands=$("$program" --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p')
 for command in $commands; do
   printf '.SH THE COMMAND %s\n' "$(printf %s "$command" | tr a-z A-Z)"
-  "$program" "$command" --help | sed '/^Exit status:$/,$d' | page | sed 's/^\.SH SYNOPSIS$/.PP/'
+  "$program" "$command" --help all | sed '/^Exit status:$/,$d' | page | sed 's/^\.SH SYNOPSIS$/.PP/'
 done
 if [ "$name" = trainer ]; then
   printf '%s\n' '.SH OPTIMIZERS' 'This page is of a trainer made with \-\-optimizer sgd. Others have the options that' \

@@ -5,7 +5,6 @@
 // tensors bit by bit. Prints the worst and ends with 0 where all is within the
 // tolerance, 1 where it is not, 2 where a file or the command line is at fault.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 #include <sstream>
 
 #include "runtime/files/bounded_json.h"
+#include "runtime/options/option_table.h"
 #include "runtime/process/standard_output.h"
 #include "tools/compare/statistics.h"
 #include "tools/safetensors.h"
@@ -61,40 +61,26 @@ struct Command {
   std::string expected;
   std::string run = "adamw";
   std::optional<double> tolerance;
-  size_t steps = 0;
+  uint64_t steps = 0;
 };
 
-/// False where the text is not a number of the type, the whole of it, from 0 on.
-template <typename Number> bool readNumber(const std::string &text, Number &value) {
-  const char *end = text.data() + text.size();
-  auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && rest == end && value >= 0;
-}
-
+/// Nothing of a wrong command line, after saying why.
 std::optional<Command> parse(int argc, char **argv) {
+  using trainc::option_of;
   Command command;
-  std::vector<std::string> words;
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    bool option = word == "--run" || word == "--tolerance" || word == "--steps";
-    if (!option) {
-      words.push_back(word);
-      continue;
-    }
-    if (i + 1 == argc)
-      return std::nullopt;
-    const char *value = argv[++i];
-    if (word == "--run")
-      command.run = value;
-    else if (word == "--tolerance" ? !readNumber(value, command.tolerance.emplace())
-                                   : !readNumber(value, command.steps))
-      return std::nullopt;
-  }
-  if (words.size() != 3)
+  const trainc::option_table table(
+      {}, {option_of<Command>("run", &Command::run, "NAME", ~0u, "which recorded run"),
+           option_of<Command>("tolerance", &Command::tolerance, "T", ~0u, "of differences"),
+           option_of<Command>("steps", &Command::steps, "N", ~0u, "the first N alone")});
+  const trainc::command_line line = table.parse(argc - 1, argv + 1, &command);
+  for (const trainc::option_problem &problem : line.problems)
+    std::fprintf(stderr, "trainc-compare: %s: %s\n", problem.option.c_str(),
+                 problem.message.c_str());
+  if (!line.problems.empty() || line.words.size() != 3)
     return std::nullopt;
-  command.what = words[0];
-  command.got = words[1];
-  command.expected = words[2];
+  command.what = line.words[0];
+  command.got = line.words[1];
+  command.expected = line.words[2];
   return command;
 }
 
@@ -331,7 +317,7 @@ int compareBits(const Command &command) {
 } // namespace
 
 static int run(int argc, char **argv) {
-  if (argc == 2 && std::string(argv[1]) == "--help") {
+  if (argc > 1 && std::string(argv[1]) == "--help") {
     std::fputs(kUsage, stdout);
     return 0;
   }

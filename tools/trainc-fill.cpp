@@ -15,10 +15,10 @@
 // values of that one: so a graph keeps the ties that its exporter wrote out.
 #include "runtime/failure.h"
 #include "runtime/files/output_file.h"
+#include "runtime/options/option_table.h"
 #include "runtime/process/signals.h"
 #include "runtime/process/standard_output.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -56,34 +56,33 @@ struct Options {
   double deviation = 0.02; // 0: by the number of inputs
 };
 
-/// False where the text is not a number, the whole of it.
-bool readNumber(const std::string &text, bool isSeed, Options &options) {
-  if (!isSeed && text == "he") {
-    options.deviation = 0;
-    return true;
+/// `he` is 0.
+std::string readDeviation(const std::string &text, trainc::value_range, void *options) {
+  double &deviation = static_cast<Options *>(options)->deviation;
+  if (text == "he") {
+    deviation = 0;
+    return "";
   }
-  const char *end = text.data() + text.size();
-  auto [rest, error] = isSeed ? std::from_chars(text.data(), end, options.seed)
-                              : std::from_chars(text.data(), end, options.deviation);
-  return error == std::errc() && rest == end && (isSeed || options.deviation > 0);
+  const std::string problem = trainc::read_value(text, {0, trainc::unbounded, false}, deviation);
+  return problem.empty() && deviation == 0 ? "0 is not above 0" : problem;
 }
 
+/// Nothing of a wrong command line, after saying why.
 std::optional<Options> parse(int argc, char **argv) {
+  using trainc::option_of;
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    bool takesValue = word == "-o" || word == "--seed" || word == "--deviation";
-    if (takesValue && i + 1 == argc)
-      return std::nullopt;
-    if (word == "-o")
-      options.model = argv[++i];
-    else if (!takesValue && options.graph.empty() && word[0] != '-')
-      options.graph = word;
-    else if (!takesValue || !readNumber(argv[++i], word == "--seed", options))
-      return std::nullopt;
-  }
-  if (options.graph.empty() || options.model.empty())
+  trainc::option_row deviation =
+      option_of<Options>("deviation", &Options::deviation, "D", ~0u, "of weights");
+  deviation.read = readDeviation;
+  const trainc::option_table table(
+      {}, {option_of<Options>("o", &Options::model, "MODEL.onnx", ~0u, "file to write"),
+           option_of<Options>("seed", &Options::seed, "N", ~0u, "of random numbers"), deviation});
+  const trainc::command_line line = table.parse(argc - 1, argv + 1, &options);
+  for (const trainc::option_problem &problem : line.problems)
+    std::fprintf(stderr, "trainc-fill: %s: %s\n", problem.option.c_str(), problem.message.c_str());
+  if (!line.problems.empty() || line.words.size() != 1 || options.model.empty())
     return std::nullopt;
+  options.graph = line.words[0];
   return options;
 }
 
@@ -267,7 +266,7 @@ void fill(const Options &options) {
 } // namespace
 
 static int run(int argc, char **argv) {
-  if (argc == 2 && std::string(argv[1]) == "--help") {
+  if (argc > 1 && std::string(argv[1]) == "--help") {
     std::fputs(kUsage, stdout);
     return trainc::exit_success;
   }

@@ -19,7 +19,7 @@ std::map<std::string, Optimizer> &optimizers() {
   return registered;
 }
 
-/// The trainer's option: underscores are dashes there (runtime/options/option_table.cpp).
+/// The trainer's option: underscores are dashes there (runtime/options/trainer_table.cpp).
 std::string optionOf(const Hyperparameter &hyperparameter) {
   std::string name = "--" + hyperparameter.name;
   std::replace(name.begin(), name.end(), '_', '-');

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/options/option_table.h"
 
-#include "runtime/checkpoint/evaluation_results.h"
-#include "runtime/failure.h"
-
 #include <algorithm>
-#include <cstring>
-#include <filesystem>
+#include <sstream>
 
 namespace trainc {
 namespace {
 
-// Of a program without gradients.
-constexpr unsigned forward_commands = command_predict | command_export | command_info;
+constexpr size_t page_width = 100, help_column = 32;
 
 int edit_distance(const std::string &a, const std::string &b) {
   std::vector<int> previous(b.size() + 1), current(b.size() + 1);
@@ -28,112 +23,88 @@ int edit_distance(const std::string &a, const std::string &b) {
   return previous[b.size()];
 }
 
-bool is_choice(const std::string &choices, const std::string &word) {
-  return !word.empty() && word.find('|') == std::string::npos &&
-         ("|" + choices + "|").find("|" + word + "|") != std::string::npos;
-}
-
-// Of a value that is text, the words which this program knows.
-void limit_to(const std::vector<std::string> &words, option_row &option) {
-  for (const std::string &word : words)
-    option.choices += (option.choices.empty() ? "" : "|") + word;
-  option.read = [words, choices = option.choices, read = option.read](
-                    const std::string &text, value_range range, trainer_options &options) {
-    return std::find(words.begin(), words.end(), text) == words.end()
-               ? "'" + text + "' is none of " + choices
-               : read(text, range, options);
-  };
-}
-
-std::string indented(const std::string &text, size_t column) {
-  std::string result;
+// Words, and the parts of choices such as `a|b|c`.
+std::vector<std::string> pieces_of(const std::string &text) {
+  std::vector<std::string> pieces(1);
   for (char c : text) {
-    result += c;
-    if (c == '\n')
-      result.append(column, ' ');
+    if (c != ' ' && c != '\n')
+      pieces.back() += c;
+    const bool ends = c == ' ' || c == '\n' || (c == '|' && pieces.back().size() > 1);
+    if (c != '|' && ends && !pieces.back().empty())
+      pieces.back() += ' ';
+    if (ends && !pieces.back().empty())
+      pieces.emplace_back();
   }
-  return result;
+  return pieces;
 }
 
-// A run may go on with another target or precision, where options of the first mean nothing.
-bool is_of_another_program(const std::string &name) {
-  for (const auto &rows : {cpu_rows(), cuda_rows(), loss_scale_rows()})
-    for (const option_row &option : rows)
-      if (option.name == name)
-        return true;
+// Begins a new line before a piece that would be too long for this one.
+std::string wrapped(const std::string &text, size_t column) {
+  std::string result, line;
+  for (const std::string &piece : pieces_of(text)) {
+    const size_t length = piece.ends_with(' ') ? piece.size() - 1 : piece.size();
+    if (!line.empty() && column + line.size() + length > page_width) {
+      result += line.substr(0, line.find_last_not_of(' ') + 1) + "\n" + std::string(column, ' ');
+      line.clear();
+    }
+    line += piece;
+  }
+  return result + line.substr(0, line.find_last_not_of(' ') + 1);
+}
+
+// Up to the first semicolon that is in no parentheses.
+std::string first_part_of(const std::string &text) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (text[i] == ';' && depth == 0)
+      return text.substr(0, i);
+  }
+  return text;
+}
+
+// What a term of a condition takes for no value.
+bool is_nothing(const std::string &text) {
+  return is_choice("no|none|0|0min|0epochs|inf", text) || text.empty();
+}
+
+// With a star at the beginning or the end for anything.
+bool fits(const std::string &pattern, const std::string &text) {
+  if (pattern.starts_with("*"))
+    return text.ends_with(pattern.substr(1));
+  if (pattern.ends_with("*"))
+    return text.starts_with(pattern.substr(0, pattern.size() - 1));
+  return text == pattern;
+}
+
+bool fits_one_of(const std::string &patterns, const std::string &text) {
+  std::istringstream all(patterns);
+  for (std::string pattern; std::getline(all, pattern, '|');)
+    if (fits(pattern, text))
+      return true;
   return false;
 }
 
-std::string with_dashes(std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
+// The option that a term is about.
+std::string named_by(const std::string &term) {
+  const size_t begin = term[0] == '!' ? 1 : 0;
+  return term.substr(begin, term.find_first_of("!=", begin) - begin);
+}
+
+option_problem problem_of(const std::string &option, const std::string &text) {
+  constexpr const char *advice = "\n  try: ";
+  const size_t at = text.find(advice);
+  return {option, text.substr(0, at),
+          at == std::string::npos ? "" : text.substr(at + std::string(advice).size())};
 }
 
 } // namespace
 
-std::string option_name(const hyperparameter &value) { return with_dashes(value.name); }
+std::string with_dashes(const std::string &name) { return (name.size() == 1 ? "-" : "--") + name; }
 
-// The placeholder of options that name an input and its file.
-static bool names_input(const option_row &option) { return option.placeholder == "NAME=FILE"; }
-
-std::string option_table::read(const option_row &option, const std::string &text,
-                               trainer_options &options) const {
-  std::string problem = option.read(text, option.range, options);
-  if (const named_file parts = named_file_of(program_, text);
-      problem.empty() && names_input(option) && (parts.name.empty() || parts.file.empty()))
-    problem = "'" + text + "' does not have the form " + option.placeholder;
-  return problem.empty() ? "" : "option --" + option.name + ": " + problem;
-}
-
-std::vector<std::string> option_table::kept_values(const option_row &option,
-                                                   const trainer_options &options) const {
-  std::vector<std::string> texts = option.texts(options);
-  bool is_path = option.is_list || option.placeholder == "FILE" || option.placeholder == "DIR";
-  for (std::string &text : texts) {
-    if (!is_path || text.empty() || text == "none")
-      continue;
-    const std::string file = names_input(option) ? named_file_of(program_, text).file : text;
-    std::error_code ignored; // a path that holds in another working directory too
-    text.replace(text.size() - file.size(), std::string::npos,
-                 std::filesystem::absolute(file, ignored).string());
-  }
-  return texts;
-}
-
-option_table::option_table(const program &program)
-    : program_(program),
-      commands_(program.forward_backward || program.stages ? ~0u : forward_commands),
-      rows_(common_rows()) {
-  for (const option_row &option :
-       std::strcmp(program.target, "cuda") == 0 ? cuda_rows() : cpu_rows())
-    rows_.push_back(option);
-  if (program.loss_scale_offset >= 0)
-    for (const option_row &option : loss_scale_rows())
-      rows_.push_back(option);
-  for (option_row &option : rows_)
-    if (option.name == "keep-best")
-      limit_to(names_of_metrics(program), option);
-  if (!program.forward_backward && !program.stages) // there are no runs
-    defaults_.checkpoint = "initial";
-  if (program.stages)
-    defaults_.micro_batches = program.stages->micro_batches;
-  if (program.shards_gradients)
-    defaults_.shard = shard_kind::gradients;
-  for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
-    const hyperparameter &value = program.hyperparameters[i];
-    defaults_.hyperparameters.push_back(value.follows ? std::nullopt
-                                                      : std::optional(value.default_value));
-    auto place = [i](auto &options) -> auto & {
-      return options.hyperparameters[static_cast<size_t>(i)];
-    };
-    const bool is_rate = value.follows && std::strcmp(value.follows, "learning_rate") == 0;
-    const std::string source = value.follows ? "default: --" + with_dashes(value.follows)
-                                             : std::string(program.optimizer_name);
-    if (!find(option_name(value), command_train))
-      rows_.push_back(row(option_name(value), place, is_rate ? "RATE" : "X", command_train,
-                          std::string(value.help) + " (" + source + ")")
-                          .within({value.least, value.limit, value.may_be_limit}));
-  }
+bool is_choice(const std::string &choices, const std::string &word) {
+  return !word.empty() && word.find('|') == std::string::npos &&
+         ("|" + choices + "|").find("|" + word + "|") != std::string::npos;
 }
 
 const option_row *option_table::find(const std::string &name, unsigned commands) const {
@@ -145,7 +116,7 @@ const option_row *option_table::find(const std::string &name, unsigned commands)
 }
 
 std::string option_table::nearest(const std::string &name, unsigned commands) const {
-  std::string best;
+  std::string best = "help";
   int distance = std::max<int>(2, static_cast<int>(name.size()) / 3) + 1;
   for (const option_row &option : rows_)
     if (option.commands & commands)
@@ -153,278 +124,201 @@ std::string option_table::nearest(const std::string &name, unsigned commands) co
         distance = edits;
         best = option.name;
       }
-  return best;
+  return with_dashes(best);
 }
 
-const command_row &option_table::known(const std::string &word) const {
-  for (const command_row &candidate : all_commands()) {
-    if (word != candidate.name)
-      continue;
-    if (candidate.bit & commands_)
-      return candidate;
-    throw failure(exit_usage,
-                  "the model was compiled with --forward-only, so this program cannot " + word +
-                      "\n  try: " + command_list() + "; or trainc without --forward-only");
-  }
-  throw failure(exit_usage, "unknown command '" + word + "'\n  try: " + command_list());
-}
+namespace {
 
-std::string option_table::command_list() const {
-  std::string list;
-  for (const command_row &command : all_commands())
-    if (command.bit & commands_)
-      list += std::string(command.name) + ", ";
-  return list + "help";
-}
+// The words of a command line, one after the other.
+class line_reader {
+public:
+  line_reader(const option_table &table, int count, const char *const *arguments, void *values,
+              unsigned commands)
+      : table_(table), arguments_(arguments, arguments + count), values_(values),
+        commands_(commands) {}
 
-const option_row *option_table::named_by(const std::string &argument, const command_row &command,
-                                         std::string &problem) const {
-  size_t dashes = argument.rfind("--", 0) == 0 ? 2 : argument.rfind('-', 0) == 0 ? 1 : 0;
-  if (dashes == 0) {
-    problem = "unexpected argument '" + argument + "'";
-    return nullptr;
-  }
-  std::string given = argument.substr(0, argument.find('=')), name = given.substr(dashes);
-  const option_row *option =
-      (dashes == 1) == (name.size() == 1) ? find(name, command.bit) : nullptr;
-  if (!option && name == "ema" && command.bit == command_train) {
-    problem = "unknown option '" + given +
-              "' of train: the program keeps no moving average\n  try: trainc --ema";
-    return nullptr;
-  }
-  std::string near = option ? "" : nearest(name, command.bit);
-  if (!option)
-    problem = "unknown option '" + given + "' of " + command.name +
-              "\n  try: " + (near.empty() ? std::string(command.name) + " --help" : "--" + near);
-  return option;
-}
-
-trainer_options option_table::parse(int count, const char *const *arguments) const {
-  trainer_options result = defaults_;
-  problem_list problems;
-  if (count == 0)
-    throw failure(exit_usage, overview() + "\nno command given\n  try: " + command_list());
-  const std::string word = arguments[0];
-  if (word == "--version") {
-    result.wants_help = result.wants_version = true;
-    return result;
-  }
-  if (word == "help" || word == "--help" || word == "-h") {
-    result.wants_help = true;
-    if (count > 1)
-      result.command = &known(arguments[1]);
-    return result;
-  }
-  const command_row &command = known(word);
-  result.command = &command;
-  for (int i = 1; i < count; ++i) {
-    std::string argument = arguments[i], problem;
-    if (argument == "--help" || argument == "-h") {
-      result.wants_help = true;
-      return result;
+  command_line read() {
+    for (bool are_words = false; next_ < arguments_.size();) {
+      const std::string word = arguments_[next_++];
+      if (are_words || word.size() < 2 || word[0] != '-')
+        line_.words.push_back(word);
+      else if (word == "--")
+        are_words = true;
+      else
+        read_option(word);
     }
-    if (result.action.empty() && is_choice(command.actions, argument)) {
-      result.action = argument;
-      continue;
-    }
-    const option_row *option = named_by(argument, command, problem);
-    size_t equals = argument.find('=');
-    bool is_alone = equals == std::string::npos;
+    return std::move(line_);
+  }
+
+private:
+  // Words that are options end a value that is not there.
+  bool is_option(const std::string &word) const {
+    const std::string name = name_of(word);
+    return word.size() > 1 && word[0] == '-' && (table_.find(name, commands_) || is_page(name));
+  }
+  static std::string name_of(const std::string &word) {
+    const size_t begin = std::min(word.find_first_not_of('-'), word.size());
+    return word.substr(begin, word.find('=') - begin);
+  }
+  static bool is_page(const std::string &name) { return is_choice("h|help|version", name); }
+
+  void complain(const std::string &option, const std::string &message, const std::string &advice) {
+    line_.problems.push_back({option, message, advice});
+  }
+
+  void read_option(const std::string &word) {
+    const std::string name = name_of(word);
+    const size_t equals = word.find('=');
+    const bool is_alone = equals == std::string::npos;
+    const std::string value = is_alone ? "" : word.substr(equals + 1);
+    if (is_page(name))
+      return read_page(name, is_alone, value);
+    const option_row *option = table_.find(name, commands_);
     if (!option) {
-      problems.add(problem);
+      line_.problems.push_back(
+          {word.substr(0, equals), "unknown option", table_.nearest(name, commands_), true});
       // What follows an unknown option is most likely its value.
-      if (argument[0] == '-' && is_alone && i + 1 < count && arguments[i + 1][0] != '-')
-        ++i;
-      continue;
+      if (is_alone && next_ < arguments_.size() && arguments_[next_][0] != '-')
+        ++next_;
+      return;
     }
-    std::string value = is_alone ? "yes" : argument.substr(equals + 1);
-    if (is_alone && !option->is_flag) {
-      if (i + 1 == count) {
-        problems.add("option --" + option->name + ": needs a value " + option->placeholder);
+    const std::string written = with_dashes(option->name);
+    if (!line_.given.insert(option->name).second && !option->is_list)
+      complain(written, "is given twice", "one of the two");
+    if (is_alone && option->is_flag)
+      return take(*option, "yes");
+    if (is_alone && option->may_lack_value)
+      return take(*option, option->choices.substr(0, option->choices.find('|')));
+    if (option->is_flag && !is_choice("yes|no", value))
+      return complain(written, "takes no value, found '" + value + "'", written);
+    if (!is_alone)
+      return take(*option, value);
+    const bool follows = next_ < arguments_.size();
+    if (!follows || is_option(arguments_[next_]))
+      return complain(written,
+                      follows ? "has no value: the option '" + arguments_[next_] + "' follows"
+                              : "has no value",
+                      written + "=" + option->placeholder);
+    take(*option, arguments_[next_++]);
+  }
+
+  void take(const option_row &option, const std::string &text) {
+    if (text.empty())
+      return complain(with_dashes(option.name), "its value is empty", "the command without it");
+    if (const std::string problem = option.read(text, option.range, values_); !problem.empty())
+      line_.problems.push_back(problem_of(with_dashes(option.name), problem));
+  }
+
+  void read_page(const std::string &name, bool is_alone, const std::string &value) {
+    if (!is_alone)
+      return complain("--" + name, "takes no value, found '" + value + "'", "--" + name);
+    (name == "version" ? line_.wants_version : line_.wants_help) = true;
+    if (next_ < arguments_.size() &&
+        (arguments_[next_] == "all" ||
+         std::any_of(table_.groups().begin(), table_.groups().end(),
+                     [&](const option_group &group) { return group.name == arguments_[next_]; })))
+      line_.help_of = arguments_[next_++];
+  }
+
+  const option_table &table_;
+  const std::vector<std::string> arguments_;
+  void *const values_;
+  const unsigned commands_;
+  size_t next_ = 0;
+  command_line line_;
+};
+
+} // namespace
+
+command_line option_table::parse(int count, const char *const *arguments, void *values,
+                                 unsigned commands) const {
+  return line_reader(*this, count, arguments, values, commands).read();
+}
+
+bool option_table::holds(const std::string &when, const void *values, unsigned commands) const {
+  std::istringstream terms(when);
+  for (std::string term; terms >> term;) {
+    const std::string name = named_by(term);
+    const option_row *option = find(name, commands);
+    std::vector<std::string> texts = option ? option->texts(values) : std::vector<std::string>();
+    if (texts.empty())
+      texts = {""};
+    const size_t equals = term.find('=');
+    const bool denies = term[0] == '!' || (equals != std::string::npos && term[equals - 1] == '!');
+    const bool is_so = std::any_of(texts.begin(), texts.end(), [&](const std::string &text) {
+      return equals == std::string::npos ? !is_nothing(text)
+                                         : fits_one_of(term.substr(equals + 1), text);
+    });
+    if (is_so == denies)
+      return false;
+  }
+  return true;
+}
+
+std::string option_table::filled(std::string message, const void *values, unsigned commands) const {
+  for (size_t begin; (begin = message.find('{')) != std::string::npos;) {
+    const size_t end = message.find('}', begin);
+    const option_row *option = find(message.substr(begin + 1, end - begin - 1), commands);
+    message.replace(begin, end - begin + 1, option ? joined(option->texts(values)) : "");
+  }
+  return message;
+}
+
+std::vector<option_problem> option_table::refused(const void *values, const asked &is_asked,
+                                                  unsigned commands) const {
+  std::vector<option_problem> problems;
+  for (const option_row &option : rows_) {
+    bool is_idle = false;
+    for (const option_condition &condition : option.conditions) {
+      if (!(option.commands & commands) || (condition.is_idle && is_idle) ||
+          !holds(condition.when, values, commands))
         continue;
-      }
-      value = arguments[++i];
+      if (condition.is_idle && !is_asked(option.name, named_by(condition.when)))
+        continue;
+      is_idle |= condition.is_idle;
+      problems.push_back({with_dashes(option.name), filled(condition.message, values, commands),
+                          filled(condition.advice, values, commands)});
     }
-    problem = read(*option, value, result);
-    if (!problem.empty())
-      problems.add(problem);
-    if (!result.given.insert(option->name).second && !option->is_list)
-      problems.add("option --" + option->name + ": given twice");
   }
-  if (*command.actions && result.action.empty())
-    problems.add(std::string(command.name) + ": needs one of " + command.actions +
-                 "\n  try: " + command.example);
-  problems.throw_if_any(exit_usage);
-  return result;
+  return problems;
 }
 
-std::string option_table::overview() const {
-  bool trains = commands_ & command_train;
-  std::string text = std::string(trains ? "Trains the model '" : "Runs the model '") +
-                     program_.model_name + "' that this program was compiled from.\n" +
-                     (trains ? "Start it alone, or as several ranks: mpirun -n 4 trainer train "
-                               "...\n\n"
-                             : "\n") +
-                     "usage: trainer COMMAND [options]\n\n";
-  for (const command_row &command : all_commands())
-    if (command.bit & commands_)
-      text += format_text("  %-10s %s\n", command.name, command.summary);
-  text +=
-      "\n`trainer COMMAND --help` lists the options of a command, `trainer --version` says what\n"
-      "compiled it.\n\nExit status:\n";
-  for (const exit_code_row &code : exit_code_table)
-    text += format_text("  %d  %s\n", code.code, code.meaning);
+std::string option_table::help(const std::string &which, const void *defaults, unsigned commands,
+                               const std::string &call) const {
+  std::string text, names;
+  for (const option_group &group : groups_) {
+    std::string entries;
+    bool is_there = false;
+    for (const option_row &option : rows_) {
+      if (!(option.commands & commands) || option.group != group.name)
+        continue;
+      is_there = true;
+      if (which.empty() ? !option.is_usual : which != "all" && which != group.name)
+        continue;
+      std::string left = "  " + with_dashes(option.name);
+      if (option.letter)
+        left = std::string("  -") + option.letter + ", --" + option.name;
+      if (!option.is_flag)
+        left += option.may_lack_value ? "[=" + option.placeholder + "]" : " " + option.placeholder;
+      std::string right = which.empty() ? first_part_of(option.help) : option.help;
+      if (!option.choices.empty() && option.choices != option.placeholder)
+        right += ": " + option.choices;
+      const std::string value = visible(joined(option.texts(defaults)));
+      if (!option.is_flag && !value.empty())
+        right += " (default " + value + ")";
+      left += left.size() >= help_column - 1 ? "\n" + std::string(help_column, ' ')
+                                             : std::string(help_column - left.size(), ' ');
+      entries += left + wrapped(right, help_column) + "\n";
+    }
+    if (!entries.empty())
+      text += group.title + ":\n" + entries + "\n";
+    if (is_there)
+      names += (names.empty() ? "" : "|") + group.name;
+  }
+  if (which.empty() && !names.empty())
+    text += "`" + call + " all` has every option, `" + call + " GROUP` those of one group:\n" +
+            wrapped("  " + names, 2) + "\n";
   return text;
-}
-
-std::string option_table::version() const {
-  return format_text("trainer of '%s', compiled by trainc %s for %s, %s\n", program_.model_name,
-                     program_.compiler_version, program_.target, program_.march);
-}
-
-std::string option_table::help_of(const command_row &command) const {
-  constexpr int column = 32;
-  std::string action = *command.actions ? std::string(" ") + command.actions : "";
-  std::string text =
-      format_text("usage: trainer %s%s [options]\n\n%s\n\nexample: trainer %s\n\n", command.name,
-                  action.c_str(), command.description, command.example);
-  for (const option_row &option : rows_) {
-    if (!(option.commands & command.bit))
-      continue;
-    std::string left = "  --" + option.name;
-    if (option.letter)
-      left = std::string("  -") + option.letter + ", --" + option.name;
-    if (!option.is_flag)
-      left += " " + option.placeholder;
-    std::string right = option.help;
-    if (!option.choices.empty())
-      right += ": " + option.choices;
-    const std::string value = visible(joined(option.texts(defaults_)));
-    if (!option.is_flag && !value.empty())
-      right += " (default " + value + ")";
-    if (left.size() >= column - 1)
-      left += "\n" + std::string(column, ' ');
-    else
-      left.append(column - left.size(), ' ');
-    text += left + indented(right, column) + "\n";
-  }
-  text += "\nExit status:\n";
-  for (const exit_code_row &code : exit_code_table)
-    text += format_text("  %d  %s\n", code.code, code.meaning);
-  if (command.bit == command_train)
-    text += "\nOf one start, and not kept with the run:" + options_of_one_start() + "\n";
-  if (command.bit == command_train)
-    text += "\n--FLAG=no takes back an option without a value that a resumed run has.\n"
-            "\nSIGUSR1 asks for a checkpoint; SIGTERM or SIGINT for a checkpoint and the end.\n"
-            "mpirun kills its ranks one second after a SIGTERM of its own; give it\n"
-            "--mca odls_base_sigkill_timeout SECONDS where a step and a checkpoint take longer.\n";
-  return text;
-}
-
-// In lines, each after a blank.
-std::string option_table::options_of_one_start() const {
-  constexpr size_t width = 78;
-  std::string text, line = std::string(width, ' ');
-  for (const option_row &option : rows_) {
-    if (!(option.commands & command_train) || option.is_kept)
-      continue;
-    if (line.size() + option.name.size() + 3 > width) {
-      text += "\n ";
-      line = " ";
-    }
-    text += " --" + option.name;
-    line += " --" + option.name;
-  }
-  return text;
-}
-
-std::vector<std::pair<std::string, std::string>>
-option_table::values(const trainer_options &options) const {
-  std::vector<std::pair<std::string, std::string>> result;
-  for (const option_row &option : rows_)
-    if (option.commands & options.command->bit)
-      result.emplace_back(option.name, joined(option.texts(options)));
-  return result;
-}
-
-std::vector<std::pair<std::string, std::string>>
-option_table::changed_values(const trainer_options &options) const {
-  std::vector<std::pair<std::string, std::string>> result;
-  for (const option_row &option : rows_)
-    if ((option.commands & options.command->bit) &&
-        option.texts(options) != option.texts(defaults_))
-      result.emplace_back(option.name, joined(option.texts(options)));
-  return result;
-}
-
-std::vector<std::pair<std::string, std::string>>
-option_table::shared_values(const trainer_options &options) const {
-  std::vector<std::pair<std::string, std::string>> result;
-  for (const option_row &option : rows_)
-    if ((option.commands & options.command->bit) && option.is_shared)
-      result.emplace_back(option.name, joined(option.texts(options)));
-  return result;
-}
-
-std::vector<const option_row *> option_table::of_run(const command_row &command) const {
-  std::vector<const option_row *> result;
-  for (const option_row &option : rows_)
-    if ((option.commands & command.bit) && option.is_kept)
-      result.push_back(&option);
-  return result;
-}
-
-std::vector<changed_option>
-option_table::restore(std::map<std::string, std::vector<std::string>> configuration,
-                      const std::string &source, trainer_options &options,
-                      problem_list &problems) const {
-  // Two ways to say how long: the command line's replaces the other.
-  std::vector<changed_option> changes;
-  for (auto [one, other] : {std::pair("steps", "epochs"), std::pair("epochs", "steps")})
-    if (auto replaced = configuration.find(other);
-        options.given.count(one) && replaced != configuration.end()) {
-      changes.push_back({other, replaced->second, {}});
-      configuration.erase(replaced);
-    }
-  auto add_change = [&](const option_row &option, const trainer_options &before) {
-    changed_option change = {option.name, kept_values(option, before),
-                             kept_values(option, options)};
-    if (change.before != change.now)
-      changes.push_back(change);
-  };
-  for (auto &[name, texts] : configuration) {
-    const option_row *option = find(name, options.command->bit);
-    if (!option && is_of_another_program(name))
-      continue;
-    if (!option || option->name != name) {
-      std::string near = nearest(name, options.command->bit);
-      problems.add(source + ": unknown option '" + name + "'" +
-                   (near.empty() ? "" : "\n  try: " + near));
-      continue;
-    }
-    if (!option->is_kept) {
-      problems.add(source + ": option '" + name + "' is of one start, not of a run\n  try: --" +
-                   name + " on the command line");
-      continue;
-    }
-    if (texts.size() > 1 && !option->is_list)
-      problems.add(source + ": option '" + name + "' takes one value");
-    bool is_given = options.given.count(name);
-    trainer_options before = defaults_;
-    for (const std::string &text : texts)
-      if (std::string problem = read(*option, text, is_given ? before : options); !problem.empty())
-        problems.add(source + ": " + problem);
-    if (is_given)
-      add_change(*option, before);
-    else if (option->texts(options) != option->texts(defaults_))
-      options.written.insert(name);
-  }
-  // What has no value is in no configuration.
-  for (const std::string &name : options.given)
-    if (const option_row *option = find(name, options.command->bit);
-        option->is_kept && !configuration.count(name))
-      add_change(*option, defaults_);
-  return changes;
 }
 
 } // namespace trainc

@@ -1,76 +1,207 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line of a trainer: what the rows of the option table come to. The optimizer's
-// hyperparameters join them from the compiled program.
+// A table of options, as trainc, its tools and every trainer have one. A row says everything about
+// an option: its name, value and range, the commands that take it, when it has no effect, and its
+// help. The parser, the help pages, the documents and the checks are made from the rows.
 #pragma once
 
-#include "runtime/options/option_rows.h"
-#include "runtime/program.h"
+#include "runtime/options/option_values.h"
+#include "runtime/words.h"
 
-#include <map>
+#include <functional>
+#include <limits>
+#include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace trainc {
 
-class problem_list;
+constexpr double unbounded = std::numeric_limits<double>::infinity();
+constexpr double any_count = 1e15; // exactly representable, more than any run takes
 
-// A value on the command line that differs from the one it overrides.
-struct changed_option {
-  std::string name;
-  std::vector<std::string> before, now;
+// When an option is refused. `when` has terms between blanks, all of which hold then, of the values
+// that options of the same table have:
+//   lora            it has one, other than no, none, 0 and inf
+//   !lora           it has none
+//   target=cpu|cuda it is one of these; `aarch64*` and `*=frozen` are patterns
+//   target!=cpu     it is another one
+// In the message `{target}` stands for the option's value.
+struct option_condition {
+  std::string when, message, advice;
+  // The option has no effect then: refused where somebody asks for it, whatever its value is. Else
+  // the values contradict each other, whoever chose them.
+  bool is_idle;
+};
+
+struct option_row {
+  std::string name;                      // without dashes
+  std::string placeholder;               // of the value
+  unsigned commands;                     // that take it, bits
+  std::string help;                      // up to the first semicolon on the short page
+  std::string group = {};                // the word of --help
+  bool is_usual = false;                 // on the short page, which has what most people use
+  char letter = 0;                       // short form, 0: none
+  std::string choices = {};              // "a|b|c", empty: any text of the value's type
+  bool is_flag = false, is_list = false; // a list grows each time that the option is given
+  bool may_lack_value = false;           // it is the first choice then
+  bool is_kept = true;                   // with the run; else it is of one start of the program
+  bool is_shared = true;                 // ranks of a job must not differ in it
+  value_range range = {0, any_count};
+  std::vector<option_condition> conditions = {};
+  // Takes the text over into the values, or says what is wrong with it; the advice follows in a
+  // line of its own (`with_advice`).
+  std::function<std::string(const std::string &text, value_range, void *values)> read = {};
+  // As `read` takes it: several for a list, one for all others (empty: there is no value).
+  std::function<std::vector<std::string>(const void *values)> texts = {};
+
+  option_row &&usual() && { return is_usual = true, std::move(*this); }
+  option_row &&shown_as(std::string text) && {
+    return placeholder = std::move(text), std::move(*this);
+  }
+  option_row &&optional_value() && { return may_lack_value = true, std::move(*this); }
+  option_row &&short_form(char c) && { return letter = c, std::move(*this); }
+  option_row &&at_least(double least) && { return range.least = least, std::move(*this); }
+  option_row &&between(double least, double most) && {
+    return range = {least, most}, std::move(*this);
+  }
+  option_row &&within(value_range values) && { return range = values, std::move(*this); }
+  option_row &&below(double limit) && {
+    return range.limit = limit, range.may_be_limit = false, std::move(*this);
+  }
+  option_row &&of_one_start() && { return is_kept = false, std::move(*this); }
+  option_row &&of_one_rank() && { return is_shared = false, std::move(*this); }
+  option_row &&idle(const std::string &when, const std::string &message,
+                    const std::string &advice = "the command without it") && {
+    return conditions.push_back({when, message, advice, true}), std::move(*this);
+  }
+  option_row &&idle(const std::vector<option_condition> &several) && {
+    conditions.insert(conditions.end(), several.begin(), several.end());
+    return std::move(*this);
+  }
+  option_row &&refused(const std::vector<std::string> &whens, const std::string &message,
+                       const std::string &advice = "one of the two") && {
+    for (const std::string &when : whens)
+      conditions.push_back({when, message, advice, false});
+    return std::move(*this);
+  }
+  // A text that the type admits may still be wrong: what is, empty if it is good.
+  option_row &&checked(const std::function<std::string(const std::string &)> &check) && {
+    read = [check, read = std::move(read)](const std::string &text, value_range range, void *to) {
+      const std::string problem = check(text);
+      return problem.empty() ? read(text, range, to) : problem;
+    };
+    return std::move(*this);
+  }
+};
+
+// `place` is the member of `Values`, or a function that gives it.
+template <typename Values, typename Place>
+option_row option_of(std::string name, Place place, std::string placeholder, unsigned commands,
+                     std::string help) {
+  using type = std::remove_cvref_t<std::invoke_result_t<Place, Values &>>;
+  constexpr bool is_list = std::is_same_v<type, std::vector<std::string>>;
+  option_row result = {std::move(name), std::move(placeholder), commands, std::move(help)};
+  result.is_flag = std::is_same_v<type, bool>;
+  result.is_list = is_list;
+  result.read = [=](const std::string &text, value_range range, void *values) {
+    return read_value(text, range, std::invoke(place, *static_cast<Values *>(values)));
+  };
+  result.texts = [=](const void *values) {
+    const type &value = std::invoke(place, *static_cast<const Values *>(values));
+    if constexpr (is_list)
+      return value;
+    else
+      return std::vector<std::string>{text_of(value)};
+  };
+  return result;
+}
+
+// A choice among words.
+template <typename Values, typename Place, typename T, size_t count>
+option_row option_of(std::string name, Place place, const word_row<T> (&words)[count],
+                     std::string placeholder, unsigned commands, std::string help) {
+  option_row result = {std::move(name), std::move(placeholder), commands, std::move(help)};
+  for (const word_row<T> &word : words)
+    result.choices += (result.choices.empty() ? "" : "|") + std::string(word.word);
+  result.read = [place, &words, choices = result.choices](const std::string &text, value_range,
+                                                          void *values) {
+    const std::optional<T> value = value_of(words, text);
+    if (!value)
+      return "'" + text + "' is none of " + choices;
+    std::invoke(place, *static_cast<Values *>(values)) = *value;
+    return std::string();
+  };
+  result.texts = [place, &words](const void *values) {
+    return std::vector<std::string>{
+        word_of<T>(words, std::invoke(place, *static_cast<const Values *>(values)))};
+  };
+  return result;
+}
+
+struct option_problem {
+  std::string option; // as it is written, with dashes
+  std::string message, advice;
+  bool is_unknown = false; // there is no such option
+};
+
+// What a command line has besides the values.
+struct command_line {
+  std::vector<std::string> words; // what is no option, nor the value of one
+  std::set<std::string> given;
+  std::vector<option_problem> problems;
+  bool wants_help = false, wants_version = false;
+  std::string help_of; // the word after --help: a group, or all
+};
+
+struct option_group {
+  std::string name, title;
 };
 
 class option_table {
 public:
-  explicit option_table(const program &program);
+  option_table() = default;
+  option_table(std::vector<option_group> groups, std::vector<option_row> rows)
+      : groups_(std::move(groups)), rows_(std::move(rows)) {}
 
-  // Throws `failure` (exit_usage) with every problem of the line.
-  trainer_options parse(int count, const char *const *arguments) const;
+  const std::vector<option_group> &groups() const { return groups_; }
+  const std::vector<option_row> &rows() const { return rows_; }
+  // Of one of the commands; null where there is none.
+  const option_row *find(const std::string &name, unsigned commands = ~0u) const;
+  // With dashes; `--help` where nothing is near.
+  std::string nearest(const std::string &name, unsigned commands = ~0u) const;
 
-  std::string version() const;                       // `--version`
-  std::string overview() const;                      // `help`
-  std::string help_of(const command_row &row) const; // `<command> --help`
-  // Name and value of every option of the command, in table order.
-  std::vector<std::pair<std::string, std::string>> values(const trainer_options &options) const;
-  // Of those, what is not the default.
-  std::vector<std::pair<std::string, std::string>>
-  changed_values(const trainer_options &options) const;
-  // Of those in which ranks of a job must not differ.
-  std::vector<std::pair<std::string, std::string>>
-  shared_values(const trainer_options &options) const;
-  // Options of the command that belong to a run and are kept with it.
-  std::vector<const option_row *> of_run(const command_row &command) const;
-  // The option's values as a configuration keeps them: files by their whole path.
-  std::vector<std::string> kept_values(const option_row &option,
-                                       const trainer_options &options) const;
-  // Takes the values of a configuration for options that the command line leaves open;
-  // returns those that it changes. `source` names the configuration in problems.
-  std::vector<changed_option> restore(std::map<std::string, std::vector<std::string>> configuration,
-                                      const std::string &source, trainer_options &options,
-                                      problem_list &problems) const;
+  // Reads values into what `values` points to, which the rows are of.
+  command_line parse(int count, const char *const *arguments, void *values,
+                     unsigned commands = ~0u) const;
+  // What the conditions refuse. `is_asked`: whether somebody asks for an option, which another one
+  // may make idle.
+  using asked = std::function<bool(const std::string &option, const std::string &other)>;
+  std::vector<option_problem> refused(const void *values, const asked &is_asked,
+                                      unsigned commands = ~0u) const;
+  // The options of a help page, in groups: `which` is a group, `all`, or empty for those that most
+  // people use. `defaults` are values.
+  std::string help(const std::string &which, const void *defaults, unsigned commands = ~0u,
+                   const std::string &call = "--help") const;
+
+protected:
+  std::vector<option_group> groups_;
+  std::vector<option_row> rows_;
 
 private:
-  const option_row *find(const std::string &name, unsigned commands) const;
-  std::string nearest(const std::string &name, unsigned commands) const;
-  const option_row *named_by(const std::string &argument, const command_row &command,
-                             std::string &problem) const;
-  const command_row &known(const std::string &word) const;
-  // `train, evaluate, ...`: the commands that the program can do.
-  std::string command_list() const;
-  std::string options_of_one_start() const; // of `train`
-
-  // Takes the text over, or says what is wrong with it.
-  std::string read(const option_row &option, const std::string &text,
-                   trainer_options &options) const;
-
-  const program &program_;
-  unsigned commands_; // bits
-  trainer_options defaults_;
-  std::vector<option_row> rows_;
+  bool holds(const std::string &when, const void *values, unsigned commands) const;
+  std::string filled(std::string message, const void *values, unsigned commands) const;
 };
 
-// The hyperparameter's option: underscores become dashes.
-std::string option_name(const hyperparameter &value);
+// As it stands on a command line: `-o`, `--steps`.
+std::string with_dashes(const std::string &name);
+
+// A message and, where it is not empty, its advice.
+inline std::string with_advice(const std::string &message, const std::string &advice) {
+  return advice.empty() ? message : message + "\n  try: " + advice;
+}
+
+// Whether `word` is one of "a|b|c".
+bool is_choice(const std::string &choices, const std::string &word);
 
 } // namespace trainc

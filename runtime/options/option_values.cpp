@@ -57,31 +57,7 @@ std::string read_value(const std::string &text, value_range, bool &value) {
 
 std::string read_value(const std::string &text, value_range, std::string &value) {
   value = text;
-  return text.empty() ? "is empty" : "";
-}
-
-std::string read_value(const std::string &text, value_range, period &value) {
-  return to_period(text, value)
-             ? ""
-             : "'" + text + "' is not a period\n  try: 100 (steps), 10min or 0.5epochs";
-}
-
-// Steps are counted from 1.
-std::string read_value(const std::string &text, value_range range, step_range &value) {
-  const size_t colon = std::min(text.find(':'), text.size());
-  step_range found;
-  if (colon == text.size() || !read_value(text.substr(0, colon), range, found.begin).empty() ||
-      !read_value(text.substr(colon + 1), range, found.end).empty())
-    return "'" + text + "' is not a range of steps\n  try: 10:12, for the steps 10 and 11";
-  if (found.begin < 1 || found.end <= found.begin)
-    return text + " has no step: it ends before " + text_of(found.end) +
-           "\n  try: " + text_of(std::max<int64_t>(found.begin, 1)) + ":" +
-           text_of(std::max<int64_t>(found.begin, 1) + 1);
-  if (found.end - found.begin > most_steps_of_range)
-    return text +
-           format_text(" has more than %lld steps", static_cast<long long>(most_steps_of_range));
-  value = found;
-  return "";
+  return text.empty() ? "its value is empty" : "";
 }
 
 std::string read_value(const std::string &text, value_range range,
@@ -96,17 +72,6 @@ std::string text_of(uint64_t value) { return std::to_string(value); }
 std::string text_of(double value) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
-std::string text_of(const period &value) {
-  const char *unit = value.of == period::minutes  ? "min"
-                     : value.of == period::epochs ? "epochs"
-                                                  : "";
-  return text_of(value.count) + unit;
-}
-
-std::string text_of(const step_range &value) {
-  return text_of(value.begin) + ":" + text_of(value.end);
 }
 
 std::string visible(const std::string &text) {

@@ -3,17 +3,12 @@
 // Values of options as text and back: what the type of a value lets a text be.
 #pragma once
 
-#include "runtime/checkpoint/checkpoint_policy.h"
-#include "runtime/options/step_range.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace trainc {
-
-constexpr int most_threads = 4096; // of a rank
 
 // Of numbers: from `least` on and below `limit`, which they may be too.
 struct value_range {
@@ -28,8 +23,6 @@ std::string read_value(const std::string &text, value_range range, int64_t &valu
 std::string read_value(const std::string &text, value_range range, uint64_t &value);
 std::string read_value(const std::string &text, value_range range, double &value);
 std::string read_value(const std::string &text, value_range range, std::string &value);
-std::string read_value(const std::string &text, value_range range, period &value);
-std::string read_value(const std::string &text, value_range range, step_range &value);
 std::string read_value(const std::string &text, value_range range, std::vector<std::string> &value);
 
 // What `read_value` takes for the same value. Nothing for a value that is not there.
@@ -37,8 +30,6 @@ std::string text_of(bool value);
 std::string text_of(int64_t value);
 std::string text_of(uint64_t value);
 std::string text_of(double value);
-std::string text_of(const period &value);
-std::string text_of(const step_range &value);
 inline std::string text_of(const std::string &value) { return value; }
 
 template <typename T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a command line says, as values. The table (option_rows.cpp) has a row for each: its name,
+// What a command line says, as values. The table (trainer_rows.cpp) has a row for each: its name,
 // what it means and which commands take it; what stands here is the default.
 #pragma once
 
@@ -9,7 +9,6 @@
 #include "runtime/checkpoint/loss_scale.h"
 #include "runtime/data/loader.h"
 #include "runtime/options/schedule_rate.h"
-#include "runtime/options/step_range.h"
 
 #include <cmath>
 #include <optional>
@@ -35,11 +34,21 @@ enum class product_math { ieee, tf32 };
 // On CUDA, of whatever hosts: of the state each rank keeps its part alone.
 enum class shard_kind { none, optimizer, gradients };
 
+constexpr int64_t most_steps_of_range = 1000;
+
+// Training steps in a row.
+struct step_range {
+  int64_t begin = 1, end = 1; // the step `end` is not one of them
+
+  bool has(int64_t step) const { return begin <= step && step < end; }
+};
+
 struct trainer_options {
   const command_row *command = nullptr;
   std::string action;                             // of the command: `list`, `verify`, ...
   std::vector<std::string> words;                 // of the whole command line, with the program
   bool wants_help = false, wants_version = false; // which is all the help then
+  std::string help_of;                            // a group of options, or all
   std::set<std::string> given;                    // options that the command line has
   std::set<std::string> written; // others that a person wrote into a configuration: no defaults
   // Whether somebody asks for what has no effect where `reader` is as it is. The command line may

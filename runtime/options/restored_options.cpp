@@ -23,7 +23,7 @@ static std::string as_options(std::string optimizer) {
 }
 
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,
-                                         const option_table &table, trainer_options &options) {
+                                         const trainer_table &table, trainer_options &options) {
   run_configuration before = read_configuration(configuration);
   const bool saved_none = before.option("no-checkpoints") == "yes";
   if (before.is_of_run) // of a trainer that kept it
@@ -56,7 +56,7 @@ std::vector<std::string> restore_options(const program &program, const std::stri
 }
 
 std::vector<std::string> check_agrees(const program &program, const std::string &file,
-                                      const std::string &configuration, const option_table &table,
+                                      const std::string &configuration, const trainer_table &table,
                                       const trainer_options &options) {
   trainer_options said = options, kept = options;
   restore_options(program, file, table, said);
@@ -82,7 +82,7 @@ std::vector<std::string> check_agrees(const program &program, const std::string 
 }
 
 trainer_options kept_options(const program &program, const std::string &configuration,
-                             const option_table &table) {
+                             const trainer_table &table) {
   const char *words[] = {"train"};
   trainer_options options = table.parse(1, words);
   restore_options(program, configuration, table, options);

@@ -324,7 +324,7 @@ bool is_configuration_of_run(const std::string &path) {
   }
 }
 
-void check_can_be_kept(const option_table &table, const trainer_options &options) {
+void check_can_be_kept(const trainer_table &table, const trainer_options &options) {
   problem_list problems;
   auto check = [&](const std::string &option, const std::string &text) {
     if (!is_json_text(text))
@@ -342,7 +342,7 @@ void check_can_be_kept(const option_table &table, const trainer_options &options
   problems.throw_if_any(exit_usage);
 }
 
-std::string configuration_text(const program &program, const option_table &table,
+std::string configuration_text(const program &program, const trainer_table &table,
                                const trainer_options &options, const run_facts &facts) {
   ordered_json object = {{"format", format},
                          {"model", program.model_name},

@@ -7,7 +7,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/data_manifest.h"
 #include "runtime/data/loader.h"
-#include "runtime/options/option_table.h"
+#include "runtime/options/trainer_table.h"
 
 #include <map>
 #include <optional>
@@ -80,10 +80,10 @@ struct run_facts {
 
 // Refuses (exit_usage) what the file that a run writes could not say again: paths that are no
 // UTF-8.
-void check_can_be_kept(const option_table &table, const trainer_options &options);
+void check_can_be_kept(const trainer_table &table, const trainer_options &options);
 
 // The file that a run writes.
-std::string configuration_text(const program &program, const option_table &table,
+std::string configuration_text(const program &program, const trainer_table &table,
                                const trainer_options &options, const run_facts &facts);
 
 } // namespace trainc

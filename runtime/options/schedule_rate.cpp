@@ -4,7 +4,6 @@
 // resumed run needs no scheduler state.
 #include "runtime/options/schedule_rate.h"
 
-#include "runtime/failure.h"
 #include "runtime/options/options.h"
 
 #include <algorithm>
@@ -137,32 +136,6 @@ bool is_schedule_given(const trainer_options &options) {
   return is_given("schedule") || is_given("learning-rate") || is_given("warmup-steps") ||
          std::any_of(std::begin(readers), std::end(readers),
                      [&](const reader_row &row) { return is_given(row.option); });
-}
-
-void check_schedule(const trainer_options &options, problem_list &problems) {
-  struct need {
-    schedule_kind kind;
-    bool is_met;
-    const char *words;
-  };
-  const need needs[] = {
-      {schedule_kind::cosine_restarts, options.cycle_steps.has_value(),
-       "cosine-restarts needs --cycle-steps\n  try: --cycle-steps 1000"},
-      {schedule_kind::warmup_stable_decay, options.decay_steps.has_value(),
-       "warmup-stable-decay needs --decay-steps\n  try: --decay-steps 1000"},
-      {schedule_kind::step, options.decay_every.has_value(),
-       "step needs --decay-every\n  try: --decay-every 1000"},
-      {schedule_kind::exponential, options.decay_factor.has_value(),
-       "exponential needs --decay-factor\n  try: --decay-factor 0.999"},
-  };
-  for (const need &row : needs)
-    if (options.schedule == row.kind && !row.is_met)
-      problems.add(std::string("option --schedule: ") + row.words);
-  for (const reader_row &row : readers)
-    if (!schedule_reads(options.schedule, row.option) && options.asks_for(row.option, "schedule"))
-      problems.add(std::string("option --") + row.option + ": the schedule " +
-                   word_of(schedule_words, options.schedule) +
-                   " does not read it\n  try: --schedule " + schedules_that_read(row.option, "|"));
 }
 
 } // namespace trainc

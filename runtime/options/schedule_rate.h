@@ -10,7 +10,6 @@
 
 namespace trainc {
 
-class problem_list;
 struct trainer_options;
 
 enum class schedule_kind {
@@ -71,9 +70,7 @@ std::string schedules_that_read(const std::string &option, const char *separator
 // Whether the command line says something of the rate, other than how long the run is.
 bool is_schedule_given(const trainer_options &options);
 
-// As the options of `train` say; `last_step` is the run's. Adds to the problems what they lack, and
-// what somebody asks for and the schedule does not read.
+// As the options of `train` say; `last_step` is the run's.
 rate_schedule schedule_of(const trainer_options &options, int64_t last_step);
-void check_schedule(const trainer_options &options, problem_list &problems);
 
 } // namespace trainc

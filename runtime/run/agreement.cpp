@@ -41,7 +41,7 @@ std::string shown(const rank_property *property) {
 
 } // namespace
 
-std::vector<rank_property> properties_of_start(const program &program, const option_table &table,
+std::vector<rank_property> properties_of_start(const program &program, const trainer_table &table,
                                                const trainer_options &options) {
   std::vector<rank_property> result = {
       {"program",
@@ -51,7 +51,8 @@ std::vector<rank_property> properties_of_start(const program &program, const opt
                    program.compiler_version, program.march, own_build_id().c_str()),
        ""},
       {"command", options.command->name, ""}};
-  for (auto &[name, value] : table.shared_values(options))
+  for (auto &[name, value] :
+       table.values(options, [](const option_row &option) { return option.is_shared; }))
     result.push_back({"option --" + name, value, ""});
   return result;
 }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/data/loader.h"
-#include "runtime/options/option_table.h"
+#include "runtime/options/trainer_table.h"
 #include "runtime/ranks/communicator.h"
 
 #include <string>
@@ -20,7 +20,7 @@ struct rank_property {
 };
 
 // The program by its build, the command, and every option that is not a rank's own.
-std::vector<rank_property> properties_of_start(const program &program, const option_table &table,
+std::vector<rank_property> properties_of_start(const program &program, const trainer_table &table,
                                                const trainer_options &options);
 // The data by their contents: hosts may keep them in different places.
 std::vector<rank_property> properties_of_data(const std::vector<data_identity> &data);

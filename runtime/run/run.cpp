@@ -30,7 +30,7 @@ std::string grouped(int64_t value) {
 
 } // namespace
 
-run::run(const program &program, const option_table &table, const trainer_options &options,
+run::run(const program &program, const trainer_table &table, const trainer_options &options,
          communicator &ranks, watchdog &watch)
     : prog(program), table(table), options(options), folder(own_folder()), ranks(ranks),
       watch(watch), target(program, options, ranks, options.command->bit & computing_commands) {}
@@ -184,7 +184,7 @@ data_request run::request_of_data(bool shuffle, uint64_t seed, bool partial_batc
   if (options.command->bit & command_train) {
     request.training_batches = options.overfit;
     request.rest = options.rest;
-    std::string why; // none: check_train_options has looked
+    std::string why; // none: the option's row has looked
     augmentation::parse(options.augment, request.changes, why);
   }
   request.shuffle = shuffle;
@@ -444,8 +444,9 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
     rows.emplace_back("accumulation", describe_accumulators(*this, micro_batches, bytes));
   if (trains)
     add_memory_rows(*this, micro_batches, rows);
-  const auto shown = options.verbose ? table.values(options) : table.changed_values(options);
-  for (auto &[name, value] : shown)
+  for (auto &[name, value] : table.values(options, [&](const option_row &option) {
+         return options.verbose || table.is_changed(option, options);
+       }))
     rows.emplace_back("--" + name, value.empty() ? "-" : value);
   if (!options.verbose)
     rows.emplace_back("other options", "the defaults, which --verbose shows");

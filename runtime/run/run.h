@@ -7,7 +7,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/loader.h"
 #include "runtime/device.h"
-#include "runtime/options/option_table.h"
+#include "runtime/options/trainer_table.h"
 #include "runtime/ranks/communicator.h"
 #include "runtime/ranks/rank_memory.h"
 #include "runtime/ranks/watchdog.h"
@@ -21,11 +21,11 @@
 namespace trainc {
 
 struct run {
-  run(const program &program, const option_table &table, const trainer_options &options,
+  run(const program &program, const trainer_table &table, const trainer_options &options,
       communicator &ranks, watchdog &watch);
 
   const program &prog;
-  const option_table &table;
+  const trainer_table &table;
   const trainer_options &options;
   std::string folder; // of the binary, where the compiler put its files
   communicator &ranks;

@@ -282,7 +282,7 @@ void run_folder::note_saved() {
   is_noted_ = file >= 0 && files_.close(file) == 0 && files_.sync_path(path_.c_str()) == 0;
 }
 
-void run_folder::write_configuration(const program &program, const option_table &table,
+void run_folder::write_configuration(const program &program, const trainer_table &table,
                                      const trainer_options &options, const run_facts &facts) {
   configuration_ = configuration_text(program, table, options, facts);
   publish_configuration();

@@ -6,8 +6,8 @@
 
 #include "runtime/data/loader.h"
 #include "runtime/files/file_operations.h"
-#include "runtime/options/option_table.h"
 #include "runtime/options/run_configuration.h"
+#include "runtime/options/trainer_table.h"
 #include "runtime/run/input_files.h"
 
 #include <optional>
@@ -49,7 +49,7 @@ public:
   // Removes samples of text of steps after `last`, which are taken again, and makes room where
   // the run `writes` some.
   void begin_samples(int64_t last, bool writes);
-  void write_configuration(const program &program, const option_table &table,
+  void write_configuration(const program &program, const trainer_table &table,
                            const trainer_options &options, const run_facts &facts);
   // A checkpoint is complete. What fails is tried again with the next one. Allocates nothing.
   void note_saved();

@@ -4,7 +4,6 @@
 #include "runtime/checkpoint/weight_files.h"
 #include "runtime/files/run_files.h"
 #include "runtime/options/restored_options.h"
-#include "runtime/options/train_options.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/run/same_data.h"
 #include "runtime/run/sample_folder.h"
@@ -55,7 +54,7 @@ private:
 };
 
 run_plan planner::operator()() {
-  run_.ranks.together([&] { check_train_options(run_.prog, options_); });
+  run_.ranks.together([&] { run_.table.check(options_); });
   run_.check_layout();
   find_extent();
   run_.ranks.together([&] { find_layout(); });

@@ -4,7 +4,7 @@
 // its outputs, for comparison between targets.
 #include "runtime/device.h"
 #include "runtime/files/data_types.h"
-#include "runtime/options/option_table.h"
+#include "runtime/options/trainer_table.h"
 #include "runtime/random.h"
 #include "runtime/ranks/communicator.h"
 
@@ -56,7 +56,7 @@ void fill(const input_place &input, char *data, uint64_t seed) {
 int main() {
   communicator ranks;
   const char *const words[] = {"evaluate"};
-  trainer_options options = option_table(trainer_program).parse(1, words);
+  trainer_options options = trainer_table(trainer_program).parse(1, words);
   device target(trainer_program, options, ranks, true);
   target.allocate(memory_use::forward, 1);
   for (int64_t i = 0; i < trainer_program.input_count; ++i)

@@ -10,8 +10,8 @@
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
 #include "runtime/host_access.h"
-#include "runtime/options/option_table.h"
 #include "runtime/options/restored_options.h"
+#include "runtime/options/trainer_table.h"
 #include "runtime/run/run_folder.h"
 #include "runtime/run/same_data.h"
 #include "tools/data/byte_pairs.h"
@@ -179,7 +179,7 @@ void read_checkpoint(const std::string &bytes) {
 }
 
 void read_run_configuration(const std::string &bytes) {
-  static const option_table table(trainer_program);
+  static const trainer_table table(trainer_program);
   const char *words[] = {"train"};
   trainer_options options = table.parse(1, words);
   std::string path = folder().write("configuration.json", bytes);

@@ -60,7 +60,8 @@ MAY_INCLUDE = {
     "compiler": ["dialects", "passes", "runtime/byte_text.h", "runtime/name_pattern.h", "runtime/program.h",
                  "runtime/files/own_files.h", "runtime/kernels/dequantize.h", "runtime/kernels/rounded_block.h",
                  "runtime/files/conversion.h", "runtime/files/crc32c.h", "runtime/files/bounded_json.h",
-                 "runtime/files/json_names.h", "runtime/kernels/narrow_float.h", "runtime/ranks/rank_memory.h"],
+                 "runtime/files/json_names.h", "runtime/kernels/narrow_float.h", "runtime/ranks/rank_memory.h",
+                 "runtime/options/option_table.h"],
     "tools": ["dialects", "passes", "compiler", "runtime"],
 }
 

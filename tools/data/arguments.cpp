@@ -5,37 +5,42 @@
 
 #include "runtime/failure.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 namespace trainc::data {
 namespace {
 
-// What every command that makes files has.
-const std::vector<OptionRow> &commonRows() {
-  static const std::vector<OptionRow> rows = {
-      {"no-progress", "", "", "print no progress on standard error"},
-  };
-  return rows;
-}
-
-const OptionRow *find(const CommandRow &command, const std::string &name) {
-  for (const auto *rows : {&command.options, &commonRows()})
-    for (const OptionRow &row : *rows)
-      if (row.name == name)
-        return &row;
-  return nullptr;
-}
-
-bool isChoice(const std::string &choices, const std::string &value) {
-  for (const std::string &choice : splitAt(choices, '|'))
-    if (choice == value)
-      return true;
-  return false;
+// With what every command has that makes files.
+option_table tableOf(const CommandRow &command) {
+  std::vector<option_row> rows(command.options.begin(), command.options.end());
+  rows.push_back(OptionRow("no-progress", "", "", "print no progress on standard error"));
+  return {{{"", "Options"}}, std::move(rows)};
 }
 
 } // namespace
+
+OptionRow::OptionRow(const std::string &name, const std::string &placeholder,
+                     const std::string &defaultValue, const std::string &help, bool repeats,
+                     const std::string &words)
+    : option_row{name, placeholder, ~0u, help} {
+  choices = words;
+  is_flag = placeholder.empty();
+  is_list = repeats;
+  letter = name == "output" ? 'o' : 0;
+  read = [name, words, isFlag = is_flag](const std::string &text, value_range,
+                                         void *values) -> std::string {
+    if (!words.empty() && !is_choice(words, text))
+      return "'" + text + "' is none of " + words;
+    if (!isFlag || text == "yes")
+      static_cast<Arguments *>(values)->values_[name].push_back(text);
+    return "";
+  };
+  texts = [name, defaultValue](const void *values) -> std::vector<std::string> {
+    const std::vector<std::string> &given = static_cast<const Arguments *>(values)->list(name);
+    return given.empty() && !defaultValue.empty() ? std::vector{defaultValue} : given;
+  };
+}
 
 bool toNumber(const std::string &text, double &value) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -75,6 +80,11 @@ const std::vector<std::string> &Arguments::list(const std::string &name) const {
   return found == values_.end() ? nothing : found->second;
 }
 
+void Arguments::complete(const option_table &table) {
+  for (const option_row &row : table.rows())
+    values_[row.name] = row.texts(this);
+}
+
 double Arguments::real(const std::string &name, double least, double most) const {
   double value = 0;
   if (!toNumber(text(name), value))
@@ -95,43 +105,22 @@ int64_t Arguments::integer(const std::string &name, int64_t least, int64_t most)
 Arguments parseArguments(const CommandRow &command, int count, char **words) {
   Arguments result;
   problem_list problems;
-  for (int i = 0; i < count; ++i) {
-    std::string word = words[i];
-    if (word == "-o")
-      word = "--output";
-    if (word.rfind("--", 0) != 0) {
-      result.words.push_back(word);
-      continue;
-    }
-    size_t equals = word.find('=');
-    std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2), value;
-    const OptionRow *row = find(command, name);
-    if (!row) {
-      problems.add("unknown option '--" + name + "' of " + command.name + "\n  try: trainc-data " +
-                   command.name + " --help");
-      continue;
-    }
-    if (row->placeholder.empty())
-      value = "yes";
-    else if (equals != std::string::npos)
-      value = word.substr(equals + 1);
-    else if (i + 1 < count)
-      value = words[++i];
-    else
-      problems.add("option --" + name + ": needs a value " + row->placeholder);
-    if (!row->choices.empty() && !isChoice(row->choices, value))
-      problems.add("option --" + name + ": '" + value + "' is none of " + row->choices);
-    auto &values = result.values_[name];
-    if (!values.empty() && !row->repeats)
-      problems.add("option --" + name + ": given twice");
-    values.push_back(value);
-  }
-  for (const OptionRow &row : command.options)
-    if (!row.defaultValue.empty() && !result.values_.count(row.name))
-      result.values_[row.name] = {row.defaultValue};
-  if (find(command, "output") && !result.has("output"))
-    problems.add(command.name + ": nothing says where to write\n  try: -o " +
-                 find(command, "output")->placeholder);
+  const option_table table = tableOf(command);
+  command_line line = table.parse(count, words, &result);
+  for (const option_problem &problem : line.problems)
+    problems.add(
+        problem.is_unknown
+            ? with_advice("unknown option '" + problem.option + "' of " + command.name,
+                          problem.advice == "--help" ? "trainc-data " + command.name + " --help"
+                                                     : problem.advice)
+            : with_advice("option " + problem.option + ": " + problem.message, problem.advice));
+  for (const option_problem &problem :
+       table.refused(&result, [](const std::string &, const std::string &) { return true; }))
+    problems.add(with_advice("option " + problem.option + ": " + problem.message, problem.advice));
+  result.complete(table);
+  result.words = std::move(line.words);
+  if (const option_row *output = table.find("output"); output && !line.given.count("output"))
+    problems.add(command.name + ": nothing says where to write\n  try: -o " + output->placeholder);
   if (result.words.empty())
     problems.add(command.name + ": needs " + command.words + "\n  try: " + command.example);
   problems.throw_if_any(exit_usage);
@@ -139,30 +128,10 @@ Arguments parseArguments(const CommandRow &command, int count, char **words) {
 }
 
 std::string helpOf(const CommandRow &command) {
-  constexpr size_t column = 32;
-  std::string page = "usage: trainc-data " + command.name + " " + command.words + " [options]\n\n" +
-                     command.description + "\n\nexample: trainc-data " + command.example + "\n\n";
-  auto add = [&](const OptionRow &row) {
-    std::string left = row.name == "output" ? "  -o, --output" : "  --" + row.name;
-    left += row.placeholder.empty() ? "" : " " + row.placeholder;
-    std::string right;
-    for (char c : row.help)
-      right += c == '\n' ? "\n" + std::string(column, ' ') : std::string(1, c);
-    if (!row.choices.empty()) {
-      std::string choices = row.choices;
-      std::replace(choices.begin(), choices.end(), '|', ',');
-      right += ": " + choices;
-    }
-    if (!row.defaultValue.empty())
-      right += " (default " + row.defaultValue + ")";
-    left += left.size() >= column - 1 ? "\n" + std::string(column, ' ')
-                                      : std::string(column - left.size(), ' ');
-    page += left + right + "\n";
-  };
-  for (const auto *rows : {&command.options, &commonRows()})
-    for (const OptionRow &row : *rows)
-      add(row);
-  return page;
+  const Arguments defaults;
+  return "usage: trainc-data " + command.name + " " + command.words + " [options]\n\n" +
+         command.description + "\n\nexample: trainc-data " + command.example + "\n\n" +
+         tableOf(command).help("all", &defaults);
 }
 
 } // namespace trainc::data

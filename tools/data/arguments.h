@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line of trainc-data: a table of options for each command, from which the parser and
-// the help pages are made.
+// The command line of trainc-data: a table of options for each command, which the one parser
+// reads (runtime/options/option_table.h).
 #pragma once
+
+#include "runtime/options/option_table.h"
 
 #include <map>
 #include <string>
@@ -10,16 +12,19 @@
 
 namespace trainc::data {
 
-struct OptionRow {
-  std::string name;        // without dashes
-  std::string placeholder; // of its value; empty: it takes none
-  std::string defaultValue;
-  std::string help;
-  bool repeats = false;
-  std::string choices = ""; // "a|b"; empty: any
-};
-
 class Arguments;
+
+/// An option whose value stays text until its command reads it.
+struct OptionRow : option_row {
+  OptionRow(const std::string &name, const std::string &placeholder,
+            const std::string &defaultValue, const std::string &help, bool repeats = false,
+            const std::string &choices = "");
+
+  OptionRow &&refusedWhen(const std::string &when, const std::string &message,
+                          const std::string &advice) && {
+    return conditions.push_back({when, message, advice, false}), std::move(*this);
+  }
+};
 
 /// A finite decimal number that is the whole text; false of anything else.
 bool toNumber(const std::string &text, double &value);
@@ -41,9 +46,11 @@ public:
   /// Throw `failure` (exit_usage) for anything but a number within the bounds.
   double real(const std::string &name, double least, double most) const;
   int64_t integer(const std::string &name, int64_t least, int64_t most) const;
+  /// Options that were not given have their defaults from here on.
+  void complete(const option_table &table);
 
 private:
-  friend Arguments parseArguments(const CommandRow &, int, char **);
+  friend struct OptionRow;
   std::map<std::string, std::vector<std::string>> values_;
 };
 

@@ -36,9 +36,6 @@ public:
     delimiter_ = text == "tab" ? '\t' : text[0];
     if (arguments.words.size() > 1)
       throw failure(exit_usage, "csv: takes one file; " + arguments.words[1] + " is another");
-    if (asked() == "i64" && arguments.has("normalise"))
-      throw failure(exit_usage, "option --normalise: its numbers are not whole ones\n  try: --type "
-                                "f32 or f64");
   }
 
   void run() {
@@ -389,8 +386,10 @@ const CommandRow &csvCommand() {
           {"type", "TYPE", "auto",
            "of inputs that are numbers; auto: f32, and i64 for one column of whole numbers", false,
            "auto|f32|f64|i64"},
-          {"normalise", "", "",
-           "subtract each column's mean and divide by its deviation, both of all rows"},
+          OptionRow("normalise", "", "",
+                    "subtract each column's mean and divide by its deviation, both of all rows")
+              .refusedWhen("normalise type=i64", "its numbers are not whole ones",
+                           "--type f32 or f64"),
           {"no-header", "", "", "the first line has values; columns are called 1, 2, ..."},
           {"delimiter", "C", ",", "between fields: a character, or tab"},
           {"validation-share", "X", "0",

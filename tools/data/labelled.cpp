@@ -37,8 +37,6 @@ public:
     pad_ = std::max<int64_t>(tokenOf("pad"), 0);
     if (length_ <= static_cast<size_t>((begin_ >= 0) + (end_ >= 0)))
       throw failure(exit_usage, "option --length: --begin and --end leave no place for a text");
-    if (arguments.has("merges") && !pairs_)
-      throw failure(exit_usage, "option --merges: bytes have none\n  try: --vocabulary vocab.json");
     size_ = std::max({pairs_ ? pairs_->vocabularySize() : 256, begin_ + 1, end_ + 1, pad_ + 1});
   }
 
@@ -223,7 +221,8 @@ const CommandRow &labelledCommand() {
           {"text", "FIELD", "text", "field or column of the text"},
           {"label", "FIELD", "label", "field or column of its label"},
           {"vocabulary", "FILE", "", "byte pairs, as of `trainc-data text`; without it bytes"},
-          {"merges", "FILE", "", "GPT-2's merges.txt"},
+          OptionRow("merges", "FILE", "", "GPT-2's merges.txt")
+              .refusedWhen("merges !vocabulary", "bytes have none", "--vocabulary vocab.json"),
           {"split", "PATTERN", "gpt2", "as of `trainc-data text`"},
           {"begin", "TOKEN", "", "token before each text, by its text or number: <s>"},
           {"end", "TOKEN", "", "token after each text, those that are cut too: </s>"},

@@ -36,9 +36,6 @@ class TextCommand {
 public:
   explicit TextCommand(const Arguments &arguments) : arguments_(arguments) {
     const std::string &vocabulary = arguments.text("vocabulary");
-    if (vocabulary.empty() && (arguments.has("merges") || arguments.has("between")))
-      throw failure(exit_usage, "option --merges and --between: bytes have neither\n  try: "
-                                "--vocabulary vocab.json");
     if (!vocabulary.empty())
       pairs_.emplace(vocabulary, arguments.text("merges"), arguments.text("split"));
     if (arguments.has("between"))
@@ -221,11 +218,14 @@ const CommandRow &textCommand() {
           {"vocabulary", "FILE", "",
            "byte pairs: GPT-2's vocab.json with --merges, or a file of ranks as tiktoken has them\n"
            "(base 64 and number)"},
-          {"merges", "FILE", "", "GPT-2's merges.txt"},
+          OptionRow("merges", "FILE", "", "GPT-2's merges.txt")
+              .refusedWhen("merges !vocabulary", "bytes have none", "--vocabulary vocab.json"),
           {"split", "PATTERN", "gpt2",
            "how text is cut into pieces before pairs are joined: gpt2, cl100k, o200k or a Perl\n"
            "regular expression without look-behind"},
-          {"between", "TOKEN", "", "token between two files, by its text or number: <|endoftext|>"},
+          OptionRow("between", "TOKEN", "",
+                    "token between two files, by its text or number: <|endoftext|>")
+              .refusedWhen("between !vocabulary", "bytes have none", "--vocabulary vocab.json"),
           {"format", "KIND", "raw",
            "raw integers (bytes, or 16 bits, or 32 where 16 do not hold the vocabulary), llm.c's "
            ".bin, "

@@ -3,7 +3,7 @@
 // Batches that a thread loads ahead are those that are loaded when they are asked for.
 #include "runtime/failure.h"
 #include "runtime/files/data_types.h"
-#include "runtime/options/option_table.h"
+#include "runtime/options/trainer_table.h"
 #include "runtime/step/batch_feed.h"
 #include "tests/unit/scratch_folder.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 struct fed_device {
   scratch_folder folder;
-  option_table table{trainer_program};
+  trainer_table table{trainer_program};
   trainer_options options;
   communicator ranks;
   std::optional<device> target;

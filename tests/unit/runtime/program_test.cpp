@@ -6,7 +6,7 @@
 #include "runtime/checkpoint/onnx_export.h"
 #include "runtime/cpu/ranks/flat_sum.h"
 #include "runtime/failure.h"
-#include "runtime/options/option_table.h"
+#include "runtime/options/trainer_table.h"
 #include "runtime/process/cpu_check.h"
 #include "runtime/process/host_memory.h"
 #include "runtime/process/last_words.h"
@@ -28,7 +28,7 @@ extern const program trainer_program; // of toy_program.cpp
 namespace {
 
 trainer_options parse(std::vector<const char *> words) {
-  return option_table(trainer_program).parse(static_cast<int>(words.size()), words.data());
+  return trainer_table(trainer_program).parse(static_cast<int>(words.size()), words.data());
 }
 
 std::string usage_problem(std::vector<const char *> words) {
@@ -64,7 +64,7 @@ TEST(Options, AllProblemsWithTheNearestName) {
        {"unknown option '--stepz' of train\n  try: --steps", "--seed: 'x' is not a number",
         "--keep: 0 is below 1", "--schedule: 'stairs' is none of constant|linear|cosine",
         "unexpected argument 'stray'", "'x' does not have the form NAME=FILE",
-        "--steps: needs a value"})
+        "--steps: has no value\n  try: --steps=N"})
     EXPECT_NE(problem.find(words), std::string::npos) << words << "\n" << problem;
   EXPECT_NE(usage_problem({"tain"}).find("unknown command 'tain'"), std::string::npos);
   EXPECT_NE(usage_problem({"train", "--seed", "1.5"}).find("whole number"), std::string::npos);
@@ -74,7 +74,7 @@ TEST(Options, AllProblemsWithTheNearestName) {
 }
 
 TEST(Options, HelpNamesEverything) {
-  option_table table(trainer_program);
+  trainer_table table(trainer_program);
   EXPECT_TRUE(parse({"help"}).wants_help);
   const std::string nothing = usage_problem({});
   for (const char *words : {"usage: trainer COMMAND", "no command given", "try: train, evaluate"})

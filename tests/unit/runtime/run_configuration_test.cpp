@@ -247,7 +247,7 @@ TEST(RunConfiguration, IsOfARunWithItsFormat) {
 }
 
 TEST(RunConfiguration, WhatIsWrittenIsReadBack) {
-  const option_table table(trainer_program);
+  const trainer_table table(trainer_program);
   const char *words[] = {"train", "--steps", "3", "--tokens", "/a.bin", "--no-shuffle"};
   const trainer_options options = table.parse(std::size(words), words);
   run_facts facts;
@@ -312,7 +312,7 @@ TEST(RunConfiguration, EveryProblemIsSaid) {
 
 // Whatever call fails, the run has the configuration that it had, and the next try succeeds.
 TEST(RunConfiguration, IsAsItWasWhereTheDiskFails) {
-  const option_table table(trainer_program);
+  const trainer_table table(trainer_program);
   const char *words[] = {"train", "--steps", "3"};
   trainer_options options = table.parse(std::size(words), words);
   scratch_folder folder;
