@@ -6,7 +6,7 @@
 #include "runtime/files/output_file.h"
 #include "runtime/files/own_files.h"
 #include "runtime/files/run_place.h"
-#include "runtime/options/restored_options.h"
+#include "runtime/options/run_configuration.h"
 #include "runtime/process/cpu_check.h"
 #include "runtime/process/host_memory.h"
 #include "runtime/process/signals.h"

@@ -45,6 +45,15 @@ public:
       : path_(path), object_(object), inside_(std::move(inside)), problems_(problems) {}
 
   bool has(const char *member) const { return object_.contains(member); }
+  // Nothing where the member is not there or is something else.
+  std::optional<member_reader> object(const char *member, const char *what) const {
+    const ordered_json *value = find(member);
+    if (value && value->is_object())
+      return member_reader(path_, *value, inside_ + member + ".", problems_);
+    if (value)
+      expected(member, *value, what);
+    return std::nullopt;
+  }
 
   std::string text(const char *member, const char *what = "text") const {
     const ordered_json *value = find(member);
@@ -161,41 +170,30 @@ std::optional<std::vector<data_identity>> read_files(const std::string &path,
   return files;
 }
 
-run_origin read_origin(const std::string &path, const ordered_json &parsed,
-                       problem_list &problems) {
-  if (!parsed.contains(origin_member))
+run_origin read_origin(const member_reader &all) {
+  const auto read = all.object(origin_member, "an object with checkpoint or initialise");
+  if (!read)
     return {};
-  const ordered_json &origin = parsed[origin_member];
-  if (!origin.is_object()) {
-    member_reader(path, parsed, "", problems)
-        .expected(origin_member, origin, "an object with checkpoint or initialise");
-    return {};
-  }
-  const member_reader read(path, origin, std::string(origin_member) + ".", problems);
-  read.refuse_others(
+  read->refuse_others(
       {origin_checkpoint, origin_parameters, origin_renames, bytes_member, digest_member});
-  run_origin result = {read.text(origin_checkpoint, "the path of a checkpoint"),
-                       read.text(origin_parameters, "the path of a file")};
-  result.renames = read.texts(origin_renames);
-  if (!read.has(bytes_member) && !read.has(digest_member))
+  run_origin result = {read->text(origin_checkpoint, "the path of a checkpoint"),
+                       read->text(origin_parameters, "the path of a file")};
+  result.renames = read->texts(origin_renames);
+  if (!read->has(bytes_member) && !read->has(digest_member))
     return result; // of a trainer that did not say it
-  read.need({bytes_member, digest_member});
-  result.content = {read.whole(bytes_member, 0, INT64_MAX, 0), read.digest()};
+  read->need({bytes_member, digest_member});
+  result.content = {read->whole(bytes_member, 0, INT64_MAX, 0), read->digest()};
   return result;
 }
 
 // What people and other programs read.
-void check_start(const std::string &path, const ordered_json &parsed, problem_list &problems) {
-  if (!parsed.contains(start_member))
-    return;
-  const ordered_json &start = parsed[start_member];
-  if (!start.is_object())
-    return member_reader(path, parsed, "", problems)
-        .expected(start_member, start, "an object with date, host, device and command");
-  const member_reader read(path, start, std::string(start_member) + ".", problems);
+void check_start(const member_reader &all) {
+  const auto read = all.object(start_member, "an object with date, host, device and command");
   for (const char *member : {"date", "host", "device"})
-    read.text(member);
-  read.texts("command");
+    if (read)
+      read->text(member);
+  if (read)
+    read->texts("command");
 }
 
 // A value of the file as it would stand on the command line.
@@ -298,8 +296,8 @@ run_configuration read_configuration(const std::string &path) {
   result.computed = {read.text("graph"), read.text("objective"), read.text("frozen")};
   result.ranks = read.whole("ranks", 1, most_ranks, 0);
   result.data_order = read.whole("data_order", 0, INT64_MAX, 0);
-  result.origin = read_origin(path, parsed, problems);
-  check_start(path, parsed, problems);
+  result.origin = read_origin(read);
+  check_start(read);
   result.data = read_files(path, parsed, training_member, problems);
   result.validation = read_files(path, parsed, validation_member, problems);
   for (auto &[name, value] : parsed["options"].items()) {
@@ -386,6 +384,173 @@ std::string configuration_text(const program &program, const trainer_table &tabl
   if (!facts.validation.empty())
     object[validation_member] = list_of(facts.validation);
   return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+// ---- a run that goes on, and a file of options
+
+namespace {
+
+std::string values_text(const std::vector<std::string> &texts) {
+  return texts.empty() || (texts.size() == 1 && texts[0].empty()) ? "-" : joined(texts);
+}
+
+// "adamw --state-type bf16 --ema" of "adamw+bf16+ema" (dialects/train/optimizer.h).
+std::string as_options(std::string optimizer) {
+  for (size_t at; (at = optimizer.find('+')) != std::string::npos;)
+    optimizer.replace(at, 1, optimizer.substr(at) == "+ema" ? " --" : " --state-type ");
+  return optimizer;
+}
+
+// A run may go on with another target or precision, where options of the first mean nothing.
+bool is_of_another_program(const std::string &name) {
+  for (const auto &rows : {cpu_rows(), cuda_rows(), loss_scale_rows()})
+    for (const option_row &option : rows)
+      if (option.name == name)
+        return true;
+  return false;
+}
+
+// Takes values of a configuration for options that the command line leaves open.
+class restoration {
+public:
+  restoration(const trainer_table &table, const run_configuration &before, trainer_options &options)
+      : table_(table), before_(before), values_(before.options), options_(options) {
+    if (before.is_of_run) // of a trainer that kept it
+      values_.erase("no-checkpoints");
+  }
+
+  // What the command line changes: "--steps 40, was 30".
+  std::vector<std::string> operator()(problem_list &problems) {
+    // Two ways to say how long: the command line's replaces the other.
+    for (auto [one, other] : {std::pair("steps", "epochs"), std::pair("epochs", "steps")})
+      if (auto replaced = values_.find(other);
+          options_.given.count(one) && replaced != values_.end()) {
+        add_change(other, replaced->second, {});
+        values_.erase(replaced);
+      }
+    for (const auto &[name, texts] : values_)
+      take(name, texts, problems);
+    // What has no value is in no configuration.
+    for (const std::string &name : options_.given)
+      if (const option_row *option = find(name); option->is_kept && !values_.count(name))
+        add_change(*option, table_.defaults());
+    return std::move(changes_);
+  }
+
+private:
+  const option_row *find(const std::string &name) const {
+    return table_.find(name, options_.command->bit);
+  }
+  void add_change(const std::string &name, const std::vector<std::string> &before,
+                  const std::vector<std::string> &now) {
+    if (before != now)
+      changes_.push_back("--" + name + " " + values_text(now) + ", was " + values_text(before));
+  }
+  void add_change(const option_row &option, const trainer_options &before) {
+    add_change(option.name, table_.kept_values(option, before),
+               table_.kept_values(option, options_));
+  }
+  void take(const std::string &name, const std::vector<std::string> &texts,
+            problem_list &problems) {
+    const std::string &source = before_.path;
+    const option_row *option = find(name);
+    if (!option && is_of_another_program(name))
+      return;
+    if (!option || option->name != name) {
+      const std::string near = table_.nearest(name, options_.command->bit);
+      return problems.add(with_advice(source + ": unknown option '" + name + "'",
+                                      near == "--help" ? "" : near.substr(2)));
+    }
+    if (!option->is_kept)
+      return problems.add(source + ": option '" + name +
+                          "' is of one start, not of a run\n  try: --" + name +
+                          " on the command line");
+    if (texts.size() > 1 && !option->is_list)
+      problems.add(source + ": option '" + name + "' takes one value");
+    const bool is_given = options_.given.count(name);
+    trainer_options kept = table_.defaults();
+    for (const std::string &text : texts)
+      if (std::string problem = option->read(text, option->range, is_given ? &kept : &options_);
+          !problem.empty())
+        problems.add(source + ": option --" + name + ": " + problem);
+    if (is_given)
+      add_change(*option, kept);
+    else if (table_.is_changed(*option, options_))
+      options_.written.insert(name);
+  }
+
+  const trainer_table &table_;
+  const run_configuration &before_;
+  std::map<std::string, std::vector<std::string>> values_;
+  trainer_options &options_;
+  std::vector<std::string> changes_;
+};
+
+std::vector<std::string> restore(const program &program, const run_configuration &before,
+                                 const trainer_table &table, trainer_options &options) {
+  if (!before.optimizer.empty() && before.optimizer != program.optimizer_name)
+    throw failure(exit_usage, before.path + ": is of a run with the optimizer " + before.optimizer +
+                                  ", this program has " + program.optimizer_name +
+                                  "\n  try: trainc --optimizer " + as_options(before.optimizer));
+  std::vector<std::string> changes;
+  if (!before.model.empty() && before.model != program.model_name)
+    changes.push_back(
+        format_text("the model '%s', was '%s'", program.model_name, before.model.c_str()));
+  if (!before.precision.empty() && before.precision != program.precision)
+    changes.push_back(
+        format_text("the precision %s, was %s", program.precision, before.precision.c_str()));
+  for (const std::string &change : changes_of_computation(before.computed, program))
+    changes.push_back(change);
+  problem_list problems;
+  for (const std::string &change : restoration(table, before, options)(problems))
+    changes.push_back(change);
+  if (before.is_of_run && before.option("no-checkpoints") == "yes" && !options.no_checkpoints)
+    changes.emplace_back("--no-checkpoints no, was yes: it is of one start");
+  if (before.is_of_run) // with all options
+    options.written.clear();
+  problems.throw_if_any(exit_usage);
+  return changes;
+}
+
+} // namespace
+
+std::vector<std::string> restore_options(const program &program, const std::string &configuration,
+                                         const trainer_table &table, trainer_options &options) {
+  return restore(program, read_configuration(configuration), table, options);
+}
+
+std::vector<std::string> check_agrees(const program &program, const std::string &file,
+                                      const std::string &configuration, const trainer_table &table,
+                                      const trainer_options &options) {
+  trainer_options said = options, kept = options;
+  const run_configuration of_file = read_configuration(file);
+  restore(program, of_file, table, said);
+  restore_options(program, configuration, table, kept);
+  problem_list problems;
+  std::vector<std::string> notes;
+  for (const option_row *row : table.of_run(*options.command)) {
+    const auto before = table.kept_values(*row, kept), now = table.kept_values(*row, said);
+    if (!of_file.options.count(row->name) || options.given.count(row->name) || before == now)
+      continue;
+    const std::string difference = file + ": says --" + row->name + " " + values_text(now) +
+                                   ", and the run goes on with " + values_text(before);
+    if (row->name == "micro-batches") // another number of ranks changes them
+      notes.push_back(difference);
+    else
+      problems.add(difference + ", which " + configuration + " says\n  try: --" + row->name +
+                   " on the command line, which goes before both, or the file as it was when the "
+                   "run began");
+  }
+  problems.throw_if_any(exit_usage);
+  return notes;
+}
+
+kept_run read_kept_run(const program &program, const std::string &configuration,
+                       const trainer_table &table) {
+  const char *words[] = {"train"};
+  kept_run kept = {read_configuration(configuration), table.parse(1, words)};
+  restore(program, kept.configuration, table, kept.options);
+  return kept;
 }
 
 } // namespace trainc

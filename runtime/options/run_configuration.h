@@ -86,4 +86,24 @@ void check_can_be_kept(const trainer_table &table, const trainer_options &option
 std::string configuration_text(const program &program, const trainer_table &table,
                                const trainer_options &options, const run_facts &facts);
 
+// Fills options that the command line leaves open with those of the file `configuration`
+// (--config FILE, or what a resumed run has). Returns what the command line changes:
+// "--learning-rate 0.5, was 0.001". Throws `failure` (exit_usage) with every problem.
+std::vector<std::string> restore_options(const program &program, const std::string &configuration,
+                                         const trainer_table &table, trainer_options &options);
+
+// Refuses, as `failure` (exit_usage), a file of options (--config) that says otherwise than the
+// run which goes on, where the command line says neither. Returns what is said of others.
+std::vector<std::string> check_agrees(const program &program, const std::string &file,
+                                      const std::string &configuration, const trainer_table &table,
+                                      const trainer_options &options);
+
+// A run as its configuration says it is, defaults for what it does not say.
+struct kept_run {
+  run_configuration configuration;
+  trainer_options options;
+};
+kept_run read_kept_run(const program &program, const std::string &configuration,
+                       const trainer_table &table);
+
 } // namespace trainc

@@ -25,15 +25,6 @@ option_row limited_to(const std::vector<std::string> &words, option_row option) 
   });
 }
 
-// A run may go on with another target or precision, where options of the first mean nothing.
-bool is_of_another_program(const std::string &name) {
-  for (const auto &rows : {cpu_rows(), cuda_rows(), loss_scale_rows()})
-    for (const option_row &option : rows)
-      if (option.name == name)
-        return true;
-  return false;
-}
-
 std::string dashed(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
@@ -336,60 +327,6 @@ std::vector<const option_row *> trainer_table::of_run(const command_row &command
     if ((option.commands & command.bit) && option.is_kept)
       result.push_back(&option);
   return result;
-}
-
-std::vector<changed_option>
-trainer_table::restore(std::map<std::string, std::vector<std::string>> configuration,
-                       const std::string &source, trainer_options &options,
-                       problem_list &problems) const {
-  // Two ways to say how long: the command line's replaces the other.
-  std::vector<changed_option> changes;
-  for (auto [one, other] : {std::pair("steps", "epochs"), std::pair("epochs", "steps")})
-    if (auto replaced = configuration.find(other);
-        options.given.count(one) && replaced != configuration.end()) {
-      changes.push_back({other, replaced->second, {}});
-      configuration.erase(replaced);
-    }
-  auto add_change = [&](const option_row &option, const trainer_options &before) {
-    changed_option change = {option.name, kept_values(option, before),
-                             kept_values(option, options)};
-    if (change.before != change.now)
-      changes.push_back(change);
-  };
-  for (auto &[name, texts] : configuration) {
-    const option_row *option = find(name, options.command->bit);
-    if (!option && is_of_another_program(name))
-      continue;
-    if (!option || option->name != name) {
-      const std::string near = nearest(name, options.command->bit);
-      problems.add(with_advice(source + ": unknown option '" + name + "'",
-                               near == "--help" ? "" : near.substr(2)));
-      continue;
-    }
-    if (!option->is_kept) {
-      problems.add(source + ": option '" + name + "' is of one start, not of a run\n  try: --" +
-                   name + " on the command line");
-      continue;
-    }
-    if (texts.size() > 1 && !option->is_list)
-      problems.add(source + ": option '" + name + "' takes one value");
-    bool is_given = options.given.count(name);
-    trainer_options before = defaults_;
-    for (const std::string &text : texts)
-      if (std::string problem = option->read(text, option->range, is_given ? &before : &options);
-          !problem.empty())
-        problems.add(source + ": option --" + name + ": " + problem);
-    if (is_given)
-      add_change(*option, before);
-    else if (is_changed(*option, options))
-      options.written.insert(name);
-  }
-  // What has no value is in no configuration.
-  for (const std::string &name : options.given)
-    if (const option_row *option = find(name, options.command->bit);
-        option->is_kept && !configuration.count(name))
-      add_change(*option, defaults_);
-  return changes;
 }
 
 } // namespace trainc

@@ -8,14 +8,11 @@
 #include "runtime/options/options.h"
 #include "runtime/program.h"
 
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace trainc {
-
-class problem_list;
 
 enum command_bit : unsigned {
   command_train = 1,
@@ -53,12 +50,6 @@ std::string read_value(const std::string &text, value_range range, step_range &v
 std::string text_of(const period &value);
 std::string text_of(const step_range &value);
 
-// A value on the command line that differs from the one it overrides.
-struct changed_option {
-  std::string name;
-  std::vector<std::string> before, now;
-};
-
 class trainer_table : public option_table {
 public:
   explicit trainer_table(const program &program);
@@ -78,6 +69,7 @@ public:
   std::vector<std::pair<std::string, std::string>> values(
       const trainer_options &options,
       const filter &is_wanted = [](const option_row &) { return true; }) const;
+  const trainer_options &defaults() const { return defaults_; }
   // Whether it has another value than by default.
   bool is_changed(const option_row &option, const trainer_options &options) const;
   // Options of the command that belong to a run and are kept with it.
@@ -85,11 +77,6 @@ public:
   // The option's values as a configuration keeps them: files by their whole path.
   std::vector<std::string> kept_values(const option_row &option,
                                        const trainer_options &options) const;
-  // Takes the values of a configuration for options that the command line leaves open;
-  // returns those that it changes. `source` names the configuration in problems.
-  std::vector<changed_option> restore(std::map<std::string, std::vector<std::string>> configuration,
-                                      const std::string &source, trainer_options &options,
-                                      problem_list &problems) const;
 
 private:
   void add_program_rows();

@@ -2,7 +2,7 @@
 #include "runtime/run/best_checkpoint.h"
 
 #include "runtime/files/run_files.h"
-#include "runtime/options/restored_options.h"
+#include "runtime/options/run_configuration.h"
 
 #include <cmath>
 #include <filesystem>
@@ -15,7 +15,7 @@ keep_policy policy_of(const run &run, const std::string &folder) {
   std::string configuration = configuration_of(folder);
   if (!std::filesystem::exists(configuration))
     return policy;
-  const keep_policy kept = kept_options(run.prog, configuration, run.table).keep;
+  const keep_policy kept = read_kept_run(run.prog, configuration, run.table).options.keep;
   const std::set<std::string> &given = run.options.given;
   if (!given.count("keep"))
     policy.newest = kept.newest;

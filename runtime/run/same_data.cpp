@@ -2,7 +2,6 @@
 #include "runtime/run/same_data.h"
 
 #include "runtime/failure.h"
-#include "runtime/options/run_configuration.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -31,9 +30,9 @@ void check_same_choice(const sample_choice &before, const sample_choice &now) {
                                         "\n  try: --new-data, with which their order begins anew");
 }
 
-void check_same_data(const std::string &configuration, data_use use,
+void check_same_data(const run_configuration &kept, data_use use,
                      const std::vector<data_identity> &data) {
-  const run_configuration kept = read_configuration(configuration);
+  const std::string &configuration = kept.path;
   const bool trains = use == data_use::training;
   const auto &of_run = trains ? kept.data : kept.validation;
   if (!of_run)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/data/loader.h"
-#include "runtime/options/options.h"
+#include "runtime/options/run_configuration.h"
 
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ namespace trainc {
 // Compares the data of a run, for training or for validation, with those that its configuration
 // names. Throws `failure` (exit_data) that names the first difference.
 enum class data_use { training, validation };
-void check_same_data(const std::string &configuration, data_use use,
+void check_same_data(const run_configuration &kept, data_use use,
                      const std::vector<data_identity> &data);
 
 // Which samples are trained on, and in which order, is the run's: throws `failure` (exit_usage)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/run_output.h"
 
+#include "runtime/failure.h"
 #include "runtime/files/file_operations.h"
 #include "runtime/files/run_files.h"
+#include "runtime/process/clock.h"
+#include "runtime/process/signals.h"
 
 #include <cinttypes>
 #include <cstdio>
@@ -40,6 +43,55 @@ void run_output::show_memory(int64_t step, memory_watch &watch) {
       events.write_memory(step, name_of(phase), row);
   });
   fflush(stdout);
+}
+
+constexpr double look_seconds = 2; // between two looks
+
+void folder_watch::look() {
+  if (!folder_ || seconds_now() - looked_seconds_ < look_seconds)
+    return;
+  looked_seconds_ = seconds_now();
+  output_.log->look();
+  output_.events.look();
+  if (!folder_->is_there())
+    request(gone_request);
+  else
+    look_at_bookkeeping();
+}
+
+void folder_watch::look_at_the_end() {
+  if (folder_ && folder_->is_there())
+    look_at_bookkeeping();
+}
+
+// Without it the run could not go on. What was gone and what cannot come back is said once: what
+// fails is tried again and again.
+void folder_watch::look_at_bookkeeping() {
+  auto say = [&](const std::string &problem) {
+    if (said_.insert(problem).second)
+      output_.warn(problem);
+  };
+  try {
+    for (std::string made = folder_->bring_back(); !made.empty(); made = folder_->bring_back())
+      say(made + ": was removed while the run went on, and is written again");
+  } catch (const folder_in_use &) { // by a run that began after the lock was removed
+    is_taken_ = true;
+    request(gone_request);
+  } catch (const failure &error) {
+    say(error.message);
+  }
+}
+
+void folder_watch::give_up(bool is_first) const {
+  throw failure(exit_disk,
+                !is_first ? ""
+                : is_taken_
+                    ? path_ + ": its .lock was removed, and another run has begun there"
+                              "\n  try: --resume CHECKPOINT --run DIR, elsewhere"
+                    : path_ + ": was moved or removed while its run went on, which can keep "
+                              "nothing any more\n  try: --resume latest where it is now, and to "
+                              "leave the folder of a run where it is",
+                /*everywhere=*/true);
 }
 
 } // namespace trainc

@@ -6,12 +6,14 @@
 
 #include "runtime/run/progress.h"
 #include "runtime/run/run.h"
+#include "runtime/run/run_folder.h"
 #include "runtime/run/step_log.h"
 #include "runtime/step/memory_watch.h"
 #include "runtime/train/run_events.h"
 
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace trainc {
@@ -57,6 +59,37 @@ public:
 private:
   run &run_;
   bool is_sync_said_ = false, is_loss_said_ = false;
+};
+
+class folder_watch {
+public:
+  // `folder` is null on other ranks than the first, and in a dry run.
+  folder_watch(run_folder *folder, std::string path, run_output &output)
+      : folder_(folder), path_(std::move(path)), output_(output) {}
+
+  // Between steps, and in the midst of what may take hours: from time to time it looks whether the
+  // folder is there, else it requests an end (gone_request), and brings files of the bookkeeping
+  // back.
+  void look();
+  // The same now, before a run ends.
+  void look_at_the_end();
+  // After a gone_request, which all ranks hear of. Throws `failure` (exit_disk).
+  [[noreturn]] void give_up(bool is_first) const;
+
+  void note_saved() {
+    if (folder_)
+      folder_->note_saved();
+  }
+
+private:
+  void look_at_bookkeeping();
+
+  run_folder *folder_;
+  std::string path_;
+  run_output &output_;
+  double looked_seconds_ = 0;
+  bool is_taken_ = false;      // by another run
+  std::set<std::string> said_; // problems
 };
 
 } // namespace trainc

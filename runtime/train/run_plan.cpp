@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/run_plan.h"
 
+#include "runtime/byte_text.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/weight_files.h"
 #include "runtime/files/run_files.h"
-#include "runtime/options/restored_options.h"
+#include "runtime/options/run_configuration.h"
 #include "runtime/ranks/stage_layout.h"
-#include "runtime/run/same_data.h"
 #include "runtime/run/sample_folder.h"
+#include "runtime/run/step_log.h"
+#include "runtime/train/same_run.h"
 
 #include <cinttypes>
 #include <cmath>
 #include <unistd.h>
 
 namespace trainc {
+
 namespace {
 
 constexpr int most_starts_at_once = 1000; // of runs that take the next number
@@ -37,14 +41,8 @@ private:
   std::string weights_to_begin_with() const;
   void take_folder(bool takes_over);
   void choose_origin(const std::string &path);
-  void hold_to(const run_origin &before);
-  void warn_of_other_parameters(const run_origin &before) const;
   void refuse_older(const std::string &path, const std::string &where) const;
-  void compare_computation() const;
-  void find_layout();
   void open_data();
-  void find_position();
-  void find_loss_scale();
   void settle_last_step();
 
   run &run_;
@@ -57,11 +55,11 @@ run_plan planner::operator()() {
   run_.ranks.together([&] { run_.table.check(options_); });
   run_.check_layout();
   find_extent();
-  run_.ranks.together([&] { find_layout(); });
+  run_.ranks.together([&] { find_layout(run_, plan_); });
   open_data();
   run_.ranks.together([&] {
-    find_position();
-    find_loss_scale();
+    find_position(run_, plan_, *sources_.data);
+    find_loss_scale(run_, plan_);
   });
   settle_last_step();
   return std::move(plan_);
@@ -98,6 +96,8 @@ void planner::find_extent() {
   std::string path;
   run_.ranks.together([&] {
     plan_.choice = choose_run(run_.prog, options_);
+    if (const std::string path = plan_.choice.configuration(); !path.empty())
+      plan_.before = read_kept_run(run_.prog, path, run_.table);
     if (!run_.is_first())
       return;
     bool goes_on = plan_.choice.goes_on();
@@ -111,7 +111,7 @@ void planner::find_extent() {
     plan_.origin.parameters = weights_to_begin_with();
     plan_.origin.renames = options_.rename;
     if (plan_.choice.checkpoint.empty())
-      return hold_to({});
+      return hold_to(plan_, {});
     std::string where = checkpoints_of(plan_.choice.folder);
     if (goes_on && !plan_.is_dry)
       recover_checkpoints(where);
@@ -142,7 +142,7 @@ void planner::find_extent() {
     path = plan_.origin.checkpoint;
   run_.ranks.together([&] {
     plan_.resumed = read_manifest(path);
-    compare_computation();
+    compare_computation(run_, plan_);
   });
   plan_.first = plan_.resumed.step;
   plan_.order.seed = plan_.resumed.order.seed;
@@ -177,58 +177,21 @@ void planner::take_folder(bool takes_over) {
 void planner::choose_origin(const std::string &path) {
   if (!plan_.choice.goes_on()) {
     plan_.origin.checkpoint = whole_path(path);
-    return hold_to({});
+    return hold_to(plan_, {});
   }
-  const std::string configuration = plan_.choice.configuration();
-  const run_origin before =
-      configuration.empty() ? run_origin() : read_configuration(configuration).origin;
+  const run_origin before = plan_.before ? plan_.before->configuration.origin : run_origin();
   if (!path.empty())
-    warn_of_other_parameters(before);
+    warn_of_other_parameters(run_, plan_, before);
   if (!path.empty() || plan_.origin.parameters.empty())
     plan_.origin = before;
   if (!path.empty())
     return;
-  hold_to(before);
+  hold_to(plan_, before);
   const std::string &from =
       plan_.origin.checkpoint.empty() ? plan_.origin.parameters : plan_.origin.checkpoint;
   run_.warn(checkpoints_of(plan_.choice.folder) +
             ": holds no checkpoint yet; training begins with " +
             (from.empty() ? "the initial parameters" : from));
-}
-
-// Notes what the run begins with. One that began before begins with the same again.
-void planner::hold_to(const run_origin &before) {
-  const std::string file = plan_.origin.file();
-  if (file.empty())
-    return;
-  plan_.origin.content = content_of_weights(file); // of a checkpoint's manifest likewise
-  if (before.content && before.content != plan_.origin.content)
-    throw failure(exit_checkpoint,
-                  format_text("%s: is not what the run began with: %s of %" PRId64
-                              " bytes then, other contents of %" PRId64
-                              " bytes now\n  try: the file as it was; or, as the run has no "
-                              "checkpoint yet, --overwrite without --resume to begin with this one",
-                              file.c_str(), before.file().c_str(), before.content->bytes,
-                              plan_.origin.content->bytes));
-  if (before.content && before.renames != plan_.origin.renames)
-    throw failure(exit_checkpoint,
-                  file + ": is not what the run began with: its --rename was " +
-                      (before.renames.empty() ? "not given" : joined(before.renames)) +
-                      "\n  try: the same; or, as the run has no checkpoint yet, --overwrite "
-                      "without --resume to begin with this one");
-}
-
-// Given again to a run that has a checkpoint, --initialise is not read any more.
-void planner::warn_of_other_parameters(const run_origin &before) const {
-  const std::string &now = plan_.origin.parameters;
-  if (now.empty())
-    return;
-  const bool is_there = access(now.c_str(), R_OK) == 0;
-  const bool is_other = before.content && is_there ? content_of_weights(now) != before.content
-                                                   : now != before.parameters;
-  if (is_other || before.renames != plan_.origin.renames)
-    run_.warn(now + ": is not what the run began with, and is not read: the run goes on from its "
-                    "checkpoint\n  try: another --run DIR to begin with it");
 }
 
 // Going on from an older checkpoint would cut off the work after it.
@@ -241,116 +204,6 @@ void planner::refuse_older(const std::string &path, const std::string &where) co
                                 "\n  try: --resume latest, or --run DIR to branch off in another "
                                 "folder",
                                 path.c_str(), other.step));
-}
-
-// A run stays what it computes: its log and its best checkpoint would compare what cannot be.
-void planner::compare_computation() const {
-  const std::vector<std::string> changes =
-      changes_of_computation(plan_.resumed.computed, run_.prog);
-  if (changes.empty())
-    return;
-  std::string both = changes.front();
-  if (changes.size() > 1)
-    both += "; " + changes.back();
-  if (plan_.has_own_checkpoint)
-    throw failure(exit_checkpoint,
-                  plan_.resumed.path + ": is of a run that computes something else: now " + both +
-                      "\n  try: the trainer that wrote it, or --run NEW --resume " +
-                      plan_.resumed.path + " to branch off with this one");
-  if (plan_.choice.configuration().empty() && run_.is_first()) // which else has said it
-    for (const std::string &change : changes)
-      fprintf(stderr, "changed from %s: %s\n", plan_.resumed.path.c_str(), change.c_str());
-}
-
-// The batches of a step stay what they were, whatever the number of ranks is now.
-void planner::find_layout() {
-  const pipeline *stages = run_.prog.stages;
-  plan_.layout = {stage_layout(run_.prog, run_.ranks.rank(), run_.ranks.size()).replicas,
-                  stages ? stages->micro_batches : options_.micro_batches};
-  std::string before = plan_.choice.configuration();
-  auto known = before.empty() || options_.given.count("micro-batches")
-                   ? std::nullopt
-                   : read_configuration(before).layout();
-  if (stages && known && known->batches() != plan_.layout.batches())
-    throw failure(exit_usage,
-                  format_text("a step of this run takes %" PRId64 " batches, and %" PRId64
-                              " of this program (%" PRId64 " replicas x %" PRId64
-                              " micro-batches)\n  try: another number of ranks, or --micro-batches "
-                              "%" PRId64 " for steps of another size",
-                              known->batches(), plan_.layout.batches(), plan_.layout.ranks,
-                              plan_.layout.micro_batches, plan_.layout.micro_batches));
-  if (stages || !known || known->ranks == plan_.layout.ranks)
-    return;
-  if (known->batches() % plan_.layout.ranks != 0)
-    throw failure(exit_usage,
-                  format_text("a step of this run takes %" PRId64 " batches (%" PRId64
-                              " ranks x %" PRId64 " micro-batches), which %" PRId64
-                              " ranks cannot share evenly\n  try: another number of ranks, or "
-                              "--micro-batches N for steps of another size",
-                              known->batches(), known->ranks, known->micro_batches,
-                              plan_.layout.ranks));
-  plan_.layout.micro_batches = known->batches() / plan_.layout.ranks;
-  if (run_.prog.updates_in_backward && plan_.layout.micro_batches > 1)
-    throw failure(
-        exit_usage,
-        format_text("a step of this run takes %" PRId64 " batches, and the program, which "
-                    "updates parameters in the backward pass, one\n  try: trainc without "
-                    "--update-in-backward, or --micro-batches 1 for steps of another size",
-                    known->batches()));
-  run_.warn(format_text("%" PRId64 " ranks x %" PRId64 " micro-batches, were %" PRId64 " x %" PRId64
-                        ": the same batches a step%s",
-                        plan_.layout.ranks, plan_.layout.micro_batches, known->ranks,
-                        known->micro_batches,
-                        run_.prog.rank_exchange_bytes > 0
-                            ? ", but other ones together in batch norms: the run goes on as another"
-                            : ""));
-}
-
-// The position in the data, which is counted in samples.
-void planner::find_position() {
-  const std::string before = plan_.choice.configuration();
-  const run_configuration kept = before.empty() ? run_configuration() : read_configuration(before);
-  sample_order &order = plan_.order;
-  order.samples_per_batch = sources_.data->samples_per_batch();
-  order.number = before.empty() ? plan_.resumed.order.number : kept.data_order;
-  order.number += options_.new_data ? 1 : 0;
-  order.choice = choice_of(options_);
-  if (plan_.resumed.path.empty())
-    return;
-  bool says_seed = options_.given.count("seed") || !kept.option("seed").empty();
-  if (says_seed && options_.seed != order.seed)
-    throw failure(exit_usage, format_text("option --seed: the checkpoint's run has seed %" PRIu64
-                                          "; another would change the order of the data",
-                                          order.seed));
-  if (options_.new_data)
-    return;
-  if (!before.empty())
-    check_same_choice(choice_of(kept_options(run_.prog, before, run_.table)), *order.choice);
-  if (order.number != plan_.resumed.order.number)
-    return run_.warn("the checkpoint is older than --new-data: the order of the data begins anew");
-  if (plan_.resumed.order.choice) // a configuration may have been edited
-    check_same_choice(*plan_.resumed.order.choice, *order.choice);
-  int64_t size = plan_.resumed.order.samples_per_batch > 0 ? plan_.resumed.order.samples_per_batch
-                                                           : order.samples_per_batch;
-  plan_.batches_taken = sources_.data->batch_after(plan_.resumed.batches_taken, size);
-  const std::optional<batch_layout> layout = kept.layout();
-  const int64_t now = plan_.layout.batches() * order.samples_per_batch;
-  if (layout && size != order.samples_per_batch && layout->batches() * size != now)
-    run_.warn(format_text("a step takes %" PRId64 " samples from here on, and took %" PRId64
-                          ": this trainer has batches of %" PRId64 ", the run's had %" PRId64
-                          "\n  try: another number of ranks, or --micro-batches",
-                          now, layout->batches() * size, order.samples_per_batch, size));
-}
-
-// The checkpoint's, unless the command line changes the run's option: one that is repeated at each
-// start would take back what the run has found.
-void planner::find_loss_scale() {
-  const std::string before = plan_.choice.configuration();
-  const bool changes = before.empty() ? options_.given.count("loss-scale") > 0
-                                      : kept_options(run_.prog, before, run_.table).loss_scale !=
-                                            options_.loss_scale;
-  const bool goes_on = plan_.resumed.scale.factor > 0 && !changes;
-  plan_.scale = goes_on ? plan_.resumed.scale : loss_scale{options_.loss_scale};
 }
 
 void planner::settle_last_step() {
@@ -393,40 +246,6 @@ int64_t last_step_of(const trainer_options &options, const run_plan &plan, const
 
 run_plan plan_run(run &run, run_sources &sources) { return planner(run, sources)(); }
 
-// Throws where the run would be trained on other data. Returns whether it is evaluated on others.
-static bool has_other_validation_data(const run &run, const run_plan &plan,
-                                      const run_sources &sources) {
-  const trainer_options &options = run.options;
-  const std::string before = plan.choice.configuration();
-  if (!run.is_first() || plan.resumed.path.empty() || before.empty())
-    return false;
-  if (!options.new_data)
-    check_same_data(before, data_use::training, sources.data->identities());
-  if (!sources.validation)
-    return false;
-  try {
-    check_same_data(before, data_use::validation, sources.validation->identities());
-    return false;
-  } catch (const failure &) {
-    if (!options.given.count("validation-data") && !options.given.count("validation-tokens"))
-      throw;
-  }
-  run.warn(std::string("the validation data changed: held-out losses of the run "
-                       "compare different data") +
-           (is_of_evaluation(options.keep.best_by)
-                ? ", and so does --keep-best\n  try: another --run DIR that branches off, with "
-                  "--resume, to keep the best on these"
-                : ""));
-  return true;
-}
-
-void check_run_data(run &run, run_plan &plan, const run_sources &sources) {
-  bool evaluates_others = false; // which the first rank knows
-  run.ranks.together([&] { evaluates_others = has_other_validation_data(run, plan, sources); });
-  if (!run.ranks.broadcast(evaluates_others ? "yes" : "").empty())
-    plan.best = {}; // on every rank, which all end by it
-}
-
 std::vector<std::pair<std::string, std::string>>
 describe_data(const trainer_options &options, const run_plan &plan, const run_sources &sources) {
   const loader &data = *sources.data;
@@ -448,4 +267,64 @@ describe_data(const trainer_options &options, const run_plan &plan, const run_so
   rows.emplace_back("held-out data", text);
   return rows;
 }
+
+// What is too little for `count` checkpoints in the folder of a run; empty where they fit.
+static std::string lacking_space(const std::string &folder, const program &program, int ranks,
+                                 int64_t count) {
+  const int64_t needed = count * checkpoint_writer::snapshot_bytes(program, /*ranks=*/1),
+                files = count * (ranks + 2); // each its folder and the manifest
+  const std::string place = existing_part(folder);
+  const std::optional<int64_t> bytes = available_bytes(place), nodes = available_files(place);
+  const std::string begin =
+      folder + (count == 1 ? ": a checkpoint needs "
+                           : format_text(": %" PRId64 " checkpoints, those of --keep "
+                                         "and the one that is written, need ",
+                                         count));
+  if (bytes && *bytes < needed)
+    return begin + byte_text(needed) + ", " + byte_text(*bytes) + " are available";
+  if (nodes && *nodes < files)
+    return begin + format_text("%" PRId64 " files, and the file system has room for %" PRId64
+                               " (inodes, df -i)",
+                               files, *nodes);
+  return "";
+}
+
+// One more checkpoint must fit beside those that are there; of a new run that says how many it
+// writes those that stay, too.
+void check_space(const run &run, const run_plan &plan) {
+  const trainer_options &options = run.options;
+  const int ranks = run.ranks.size();
+  const int64_t largest = checkpoint_writer::snapshot_bytes(run.prog, ranks);
+  const std::optional<int64_t> limit = file_size_limit();
+  std::string text = lacking_space(plan.choice.folder, run.prog, ranks, 1),
+              advice = "\n  try: free space, --run DIR elsewhere, or --no-checkpoints";
+  if (text.empty() && limit && *limit < largest) {
+    text = plan.choice.folder + ": a checkpoint needs a file of " + byte_text(largest) +
+           ", and one may have " + byte_text(*limit) + " (ulimit -f)";
+    advice = "\n  try: a larger ulimit -f, or --no-checkpoints";
+  }
+  if (plan.is_dry && !text.empty())
+    throw failure(exit_disk, text + advice);
+  if (text.empty() && !plan.choice.goes_on() && options.keep.newest > 0 &&
+      options.checkpoint_every.of == period::steps && options.checkpoint_every.count > 0) {
+    const double saves =
+        std::ceil(static_cast<double>(plan.last - plan.first) / options.checkpoint_every.count);
+    text = lacking_space(plan.choice.folder, run.prog, ranks,
+                         std::min(options.keep.newest + 1, static_cast<int64_t>(saves)));
+  }
+  if (!text.empty())
+    run.warn(text);
+}
+
+void warn_of_links(const run &run, const std::string &folder) {
+  const std::vector<std::string> links = linked_checkpoints(folder);
+  if (links.empty())
+    return;
+  std::string names;
+  for (const std::string &link : links)
+    names += (names.empty() ? "" : ", ") + link;
+  run.warn(folder + ": " + names + (links.size() == 1 ? ": is a link" : ": are links") +
+           ", which --keep neither counts nor removes");
+}
+
 } // namespace trainc

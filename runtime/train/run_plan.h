@@ -19,6 +19,7 @@ namespace trainc {
 struct run_plan {
   bool is_dry = false; // one step, and nothing of it is kept
   run_choice choice;
+  std::optional<kept_run> before; // what the run that goes on, or is branched off from, says
   run_origin origin;
   checkpoint_info resumed;         // the checkpoint it begins with; no path: there is none
   bool has_own_checkpoint = false; // `resumed` is one of this run
@@ -50,10 +51,6 @@ struct run_sources {
 // left half done is completed or removed; nothing else changes.
 run_plan plan_run(run &run, run_sources &sources);
 
-// Whether the data are those of the run that goes on. Collective; throws `failure` (exit_data)
-// where others would be trained on. Other validation data make a new best evaluation.
-void check_run_data(run &run, run_plan &plan, const run_sources &sources);
-
 // The last step by --steps, or by --epochs from the plan's first one on.
 int64_t last_step_of(const trainer_options &options, const run_plan &plan, const loader &data);
 
@@ -62,5 +59,12 @@ bool evaluates(const trainer_options &options);
 // Rows of the table that a run begins with: name and value.
 std::vector<std::pair<std::string, std::string>>
 describe_data(const trainer_options &options, const run_plan &plan, const run_sources &sources);
+
+// Of the first rank, each. Throws `failure` (exit_disk) where a dry run finds no room for a
+// checkpoint; else warns.
+void check_space(const run &run, const run_plan &plan);
+
+// Checkpoints in the folder that are links: somebody has them elsewhere.
+void warn_of_links(const run &run, const std::string &folder);
 
 } // namespace trainc

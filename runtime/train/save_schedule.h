@@ -6,7 +6,6 @@
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/step/step_trace.h"
-#include "runtime/train/folder_watch.h"
 #include "runtime/train/run_output.h"
 
 #include <optional>

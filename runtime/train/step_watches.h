@@ -8,13 +8,84 @@
 #include "runtime/step/memory_watch.h"
 #include "runtime/step/statistics_sink.h"
 #include "runtime/step/step_observers.h"
+#include "runtime/step/step_times.h"
 #include "runtime/step/tensor_dump.h"
-#include "runtime/train/parameter_histograms.h"
-#include "runtime/train/step_profile.h"
+#include "runtime/step/tensor_watch.h"
+#include "runtime/train/run_events.h"
+#include "runtime/train/run_output.h"
+#include "runtime/train/save_schedule.h"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace trainc {
+
+// Histograms of trained parameters, of their gradients and of what a step adds to them, for
+// TensorBoard. Each rank shows those of its stage; the first one writes them all.
+class parameter_histograms final : public tensor_sink {
+public:
+  // Takes its memory.
+  explicit parameter_histograms(run &run);
+
+  void take(const watched_values &values, statistics_taker &taker) override;
+  // After a step: brings those of all stages to the first rank. Collective.
+  void bring_to_first();
+  // There, of the program's groups of parameters: the norms of their gradients, before they are
+  // clipped. Empty where there is one group alone, or no rank has a gradient whole.
+  std::vector<group_norm> norms_of_groups() const;
+  // There, all. They are forgotten then.
+  void write(int64_t step, run_events &events);
+
+private:
+  // Sent between ranks as it is.
+  struct histogram {
+    tensor_kind kind;
+    int64_t parameter; // its number in the program
+    tensor_statistics of;
+  };
+
+  run &run_;
+  std::vector<std::string> names_; // of the program's parameters, as the module has them
+  std::vector<histogram> taken_;
+};
+
+// When each rank did what in some steps, written as a trace. Nothing is measured outside of them,
+// and nothing that goes wrong here ends a run.
+class step_profile {
+public:
+  // Steps first + 1 to last will follow. `folder`: of the run.
+  step_profile(run &run, run_output &output, batch_feed &feed, save_schedule &saves, int64_t first,
+               int64_t last, std::string folder);
+
+  // Whether the step is to be taken between these, where the result observes it. Collective.
+  bool has(int64_t step) const { return steps_.has(step); }
+  step_times &begin_step(int64_t step);
+  void end_step();
+
+  // After a step: whether none of those to be profiled follows.
+  bool is_over(int64_t step) const { return !is_written_ && step + 1 >= steps_.end; }
+  // Writes what there is, once; a run may end before. `last`: the step that was taken last.
+  // Collective.
+  void write(int64_t last);
+
+private:
+  void warn_of_none(int64_t last);
+  void write_file(const std::string &path, double product_rate);
+  void begin_folder(const std::string &path) const;
+
+  run &run_;
+  run_output &output_;
+  batch_feed &feed_;
+  save_schedule &saves_;
+  step_range steps_;
+  std::string folder_;
+  step_trace trace_;
+  step_times times_;
+  int64_t first_, last_; // steps first + 1 to last are taken
+  step_range taken_;     // so far, of those; none where it is empty
+  bool is_written_ = false;
+};
 
 class step_watches {
 public:

@@ -2,20 +2,21 @@
 //
 // `train`: a run from its plan to its summary. The loop is here; what it looks at between steps
 // (saves, evaluations, samples of text, the folder, skipped steps) has classes of its own beside.
+#include "runtime/checkpoint/module_weights.h"
+#include "runtime/checkpoint/weight_files.h"
 #include "runtime/commands/commands.h"
 #include "runtime/files/run_files.h"
 #include "runtime/process/clock.h"
 #include "runtime/process/signals.h"
+#include "runtime/run/agreement.h"
 #include "runtime/step/gradient_step.h"
-#include "runtime/train/folder_watch.h"
+#include "runtime/step/update_scalars.h"
 #include "runtime/train/held_out_watch.h"
-#include "runtime/train/initial_values.h"
 #include "runtime/train/run_output.h"
 #include "runtime/train/run_plan.h"
+#include "runtime/train/same_run.h"
 #include "runtime/train/save_schedule.h"
 #include "runtime/train/skipped_steps.h"
-#include "runtime/train/start_checks.h"
-#include "runtime/train/step_scalars.h"
 #include "runtime/train/step_watches.h"
 #include "runtime/train/summary.h"
 #include "runtime/train/text_samples.h"
@@ -47,6 +48,68 @@ run_start start_of(const run &run) {
   gethostname(host, sizeof host - 1);
   return {date, host, run.target.description(), run.options.words};
 }
+
+// Those of a configuration may have been edited.
+std::vector<name_change> changes_of(const std::vector<std::string> &renames) {
+  std::vector<name_change> changes;
+  for (const std::string &words : renames) {
+    std::string why;
+    std::optional<name_change> change = name_change::parse(words, why);
+    if (!change)
+      throw failure(exit_usage, "option --rename: '" + words + "': " + why);
+    changes.push_back(std::move(*change));
+  }
+  return changes;
+}
+
+// Takes what the origin's file has of the parameters, under the names that its changes give
+// (checkpoint/module_weights.h). Collective. Throws `failure` (exit_checkpoint).
+void take_initial_values(run &run, const run_origin &origin) {
+  const std::string &path = origin.parameters;
+  std::string content;
+  run.ranks.together([&] {
+    const file_content own = content_of_weights(path);
+    content =
+        format_text("%lld bytes with digest %08x", static_cast<long long>(own.bytes), own.digest);
+  });
+  refuse_differences(run.ranks, {{"option --initialise", content, path}}, exit_checkpoint);
+  run.ranks.together([&] {
+    read_weights(
+        run.prog, run.places(), run.target, path, [&](const std::string &text) { run.warn(text); },
+        changes_of(origin.renames));
+  });
+}
+
+// The numbers that a step reads and that change from step to step: rates, other hyperparameters,
+// limits.
+class step_scalars {
+public:
+  step_scalars(run &run, const rate_schedule &schedule) : run_(run), schedule_(schedule) {}
+
+  double rate(int64_t step) const { return schedule_(step); }
+  const rate_schedule &schedule() const { return schedule_; }
+
+  // `updates`: those taken until then, with this one; `batches`: those of a step; `loss_limit`: a
+  // larger loss is a spike; `loss_scale`: of programs that have one.
+  void set(int64_t step, int64_t updates, int64_t batches, double loss_limit, double loss_scale) {
+    const trainer_options &options = run_.options;
+    auto rate = [&](const std::optional<double> &peak) {
+      rate_schedule own = schedule_;
+      own.peak = peak.value_or(schedule_.peak);
+      return own(step);
+    };
+    for (int64_t i = 0; i < run_.prog.hyperparameter_count; ++i)
+      run_.target.set_scalar(run_.prog.hyperparameters[i].offset,
+                             hyperparameter_value(run_.prog, options.hyperparameters, i, rate));
+    set_update_scalars(run_.target, run_.prog,
+                       {schedule_(step), updates, batches, options.clip_norm, options.clip_value,
+                        loss_limit, loss_scale});
+  }
+
+private:
+  run &run_;
+  rate_schedule schedule_;
+};
 
 class trainer {
 public:

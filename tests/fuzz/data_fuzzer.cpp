@@ -10,10 +10,10 @@
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
 #include "runtime/host_access.h"
-#include "runtime/options/restored_options.h"
+#include "runtime/options/run_configuration.h"
 #include "runtime/options/trainer_table.h"
+#include "runtime/run/input_files.h"
 #include "runtime/run/run_folder.h"
-#include "runtime/run/same_data.h"
 #include "tools/data/byte_pairs.h"
 #include "tools/data/commands.h"
 
@@ -189,7 +189,7 @@ void read_run_configuration(const std::string &bytes) {
   (void)configuration.option("holdout");
   (void)configuration.layout();
   require(configuration.data_order >= 0, "a negative number of orders");
-  check_same_data(path, data_use::training, {{"tokens", "text.bin", 100, 0x12345678}});
+  check_same_data(configuration, data_use::training, {{"tokens", "text.bin", 100, 0x12345678}});
 }
 
 // As a vocab.json, as its merges, and as a file of ranks.

@@ -4,7 +4,6 @@
 // names the file and the member.
 #include "runtime/failure.h"
 #include "runtime/files/run_files.h"
-#include "runtime/options/restored_options.h"
 #include "runtime/options/run_configuration.h"
 #include "runtime/run/run_folder.h"
 #include "tests/unit/file_faults.h"
