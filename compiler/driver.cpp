@@ -16,12 +16,12 @@
 #include "compiler/output/bundle.h"
 #include "compiler/output/depfile.h"
 #include "compiler/output/output_folder.h"
-#include "compiler/output/plan_json.h"
 #include "compiler/output/write_file.h"
 #include "compiler/pipeline.h"
+#include "compiler/plan/program_plan.h"
+#include "compiler/plan/write_plan.h"
 #include "compiler/stage_clock.h"
 #include "compiler/standard_output.h"
-#include "compiler/step_list.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/names/node_name.h"
@@ -33,6 +33,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/options/option_reader.h"
 #include "passes/passes.h"
+#include "passes/planning/plan_text.h"
 #include "passes/sharding/gradient_buckets.h"
 #include "passes/sharding/update_parts.h"
 #include "runtime/byte_text.h"
@@ -265,10 +266,10 @@ private:
   bool checkNodePatterns() {
     for (const std::string &pattern : options.recomputePatterns)
       checkNodePattern("--recompute-pattern", pattern,
-                       "the names in plan/recompute.txt of an output without it");
+                       "the names that trainc-inspect OUTPUT recompute shows of one without it");
     if (!recipe.kept.empty())
       checkNodePattern("--keep", recipe.kept,
-                       "a `name` of plan/nodes.json of an output without it");
+                       "a `name` among the nodes of plan/plan.json of an output without it");
     return report.empty();
   }
 
@@ -393,12 +394,12 @@ private:
     return {recipe.target, chooseMarch(), *parseCudaArchitectures(options.cudaArchitectures)};
   }
 
-  LogicalResult checkLimit(const MemoryTable &memory) {
+  LogicalResult checkLimit() {
     int64_t limit = *parseBytes(options.limitMemory);
     return train::pipelineOf(*model.module)
                ? checkMemoryLimit(describeStages(*model.module, recipe.target), limit,
                                   options.model, report)
-               : checkMemoryLimit(memory, limit, options.model, report);
+               : checkMemoryLimit(describeMemory(*model.module), limit, options.model, report);
   }
 
   LogicalResult refuseUpdateInParts() {
@@ -416,8 +417,7 @@ private:
 
   bool emit() {
     Installation installation = findInstallation();
-    MemoryTable memory = describeMemory(*model.module);
-    if (!options.limitMemory.empty() && failed(checkLimit(memory)))
+    if (!options.limitMemory.empty() && failed(checkLimit()))
       return false;
     if (recipe.trains && recipe.target == "cpu" &&
         (train::pipelineOf(*model.module) || options.shardsGradients() ||
@@ -432,11 +432,13 @@ private:
         failed(output.makeFolder("plan", report)) || !writeParameters())
       return false;
     clock.begin("emit");
-    if (failed(emitSources(*model.module, installation.version, output.entry("source"), report)))
+    FailureOr<source_map> map =
+        emitSources(*model.module, installation.version, output.entry("source"), report);
+    if (failed(map))
       return report.empty()
                  ? succeeded(report.error(ExitCode::internalError, options.model, "emit failed"))
                  : false;
-    if (!copyRuntime(installation) || !copyOperators() || !writePlans(memory))
+    if (!copyRuntime(installation) || !copyOperators() || !writePlan(*map))
       return false;
     if (!options.library.empty() && failed(emitLibrary(installation)))
       return false;
@@ -574,52 +576,14 @@ private:
     return true;
   }
 
-  bool writePlans(const MemoryTable &memory) {
-    return succeeded(output.writeText("plan/program.json", programJson(*model.module), report)) &&
-           succeeded(output.writeText("plan/memory.json", memoryPlanJson(memory), report)) &&
-           succeeded(output.writeText("plan/kernels.json",
-                                      kernelListJson(describeKernels(*model.module)), report)) &&
-           succeeded(output.writeText("plan/parameters.json", parametersJson(model, *model.module),
-                                      report)) &&
-           succeeded(
-               output.writeText("plan/nodes.json", nodesJson(model, *model.module), report)) &&
-           succeeded(output.writeText("plan/memory.txt", memoryPlanText(*model.module), report)) &&
-           (!recipe.trains || writeRecompute()) && writeStages() &&
-           succeeded(output.writeText("plan/kernels.txt", kernelListText(*model.module), report)) &&
-           succeeded(output.writeText("plan/steps.txt", stepListText(*model.module), report)) &&
-           succeeded(
-               output.writeText("plan/parameters.txt", model.parameterTable + unreached(), report));
-  }
-
-  bool writeStages() {
-    if (recipe.trains &&
-        failed(output.writeText("plan/stages.json",
-                                stagesJson(describeStages(*model.module, recipe.target),
-                                           !updatesInParts(*model.module).empty()),
-                                report)))
-      return false;
-    std::string text = stageListText(*model.module, recipe.target);
-    if (!text.empty() && !options.quiet && options.messageFormat == "text")
-      llvm::outs() << text;
-    return text.empty() || succeeded(output.writeText("plan/stages.txt", text, report));
-  }
-
-  bool writeRecompute() {
-    RecomputeTable plan = describeRecompute(*model.module);
-    return succeeded(output.writeText("plan/recompute.json", recomputeJson(plan), report)) &&
-           succeeded(output.writeText("plan/recompute.txt", recomputeText(*model.module), report));
-  }
-
-  /// What the table of parameters cannot know: the loss comes later.
-  std::string unreached() {
-    std::string text;
-    auto step = model.module->lookupSymbol<func::FuncOp>("forward_backward");
-    for (unsigned i = 0; step && i < step.getNumArguments(); ++i)
-      if (auto role = train::roleAs<train::ParameterAttr>(step, i); role && role.isFrozen())
-        for (const Parameter &parameter : model.parameters)
-          if (parameter.name == role.getName().getValue() && !parameter.isFrozen())
-            text += "keeps its value, since it does not reach the loss: " + parameter.name + "\n";
-    return text;
+  bool writePlan(const source_map &map) {
+    const plan described = programPlan(model, *model.module, recipe.target);
+    if (described.stages && described.stages->is_cut() && !options.quiet &&
+        options.messageFormat == "text")
+      llvm::outs() << stagesText(*described.stages);
+    return succeeded(output.writeText("plan/plan.json", planJson(described), report)) &&
+           succeeded(output.writeText("plan/source_map.json", sourceMapJson(map), report)) &&
+           succeeded(output.writeText("plan/summary.txt", summaryText(described), report));
   }
 
   /// What --target cuda needs besides, or an error that says all that is missing.
@@ -641,7 +605,7 @@ private:
     compile.march = "x86-64"; // no kernel is among the host's files
     compile.nvcc = toolkit->nvcc;
     compile.cudaArchitectures = *parseCudaArchitectures(options.cudaArchitectures);
-    compile.registers = output.entry("plan/registers.txt");
+    compile.registers = output.entry("plan/registers.json");
     llvm::append_range(compile.includes, toolkit->includes);
     llvm::append_range(compile.linkArguments, toolkit->linkArguments);
     compile.runPath = toolkit->runPath;

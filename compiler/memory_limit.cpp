@@ -11,22 +11,24 @@ using namespace llvm;
 
 namespace trainc {
 
-LogicalResult checkMemoryLimit(const MemoryTable &plan, int64_t limit, const std::string &model,
+LogicalResult checkMemoryLimit(const plan &described, int64_t limit, const std::string &model,
                                Report &report) {
-  if (plan.bytes() <= limit)
+  const int64_t bytes = described.memory.bytes();
+  if (bytes <= limit)
     return success();
   return report.error(
       ExitCode::overLimit, model,
-      "a rank of the trainer needs " + byte_text(plan.bytes()) + ", more than the limit of " +
-          byte_text(limit) + ": " + memoryNeeds(plan),
+      "a rank of the trainer needs " + byte_text(bytes) + ", more than the limit of " +
+          byte_text(limit) + ": " + memoryNeeds(described),
       "a smaller --dim, --recompute or --memory-budget, or a larger --limit-memory");
 }
 
-LogicalResult checkMemoryLimit(const StageTable &plan, int64_t limit, const std::string &model,
-                               Report &report) {
-  const std::vector<rank_memory> stages = plan.memoryOfRanks(1);
-  auto largest = max_element(
-      stages, [](const rank_memory &a, const rank_memory &b) { return a.bytes() < b.bytes(); });
+LogicalResult checkMemoryLimit(const planned_stages &stages, int64_t limit,
+                               const std::string &model, Report &report) {
+  auto stage = max_element(stages.stages, [](const planned_stage &a, const planned_stage &b) {
+    return a.memory.bytes() < b.memory.bytes();
+  });
+  const rank_memory *largest = &stage->memory;
   if (largest->bytes() <= limit)
     return success();
   std::vector<std::string> parts;
@@ -42,8 +44,8 @@ LogicalResult checkMemoryLimit(const StageTable &plan, int64_t limit, const std:
     if (bytes > 0)
       parts.push_back((name + " " + byte_text(bytes)).str());
   return report.error(ExitCode::overLimit, model,
-                      "a rank of stage " + std::to_string(largest - stages.begin()) + " needs " +
-                          byte_text(largest->bytes()) + ", more than the limit of " +
+                      "a rank of stage " + std::to_string(stage - stages.stages.begin()) +
+                          " needs " + byte_text(largest->bytes()) + ", more than the limit of " +
                           byte_text(limit) + ": " + join(parts, ", "),
                       "more --stages, --recompute, --schedule 1f1b, a smaller --dim, or a larger "
                       "--limit-memory");

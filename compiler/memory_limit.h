@@ -5,17 +5,16 @@
 
 #include "compiler/report.h"
 #include "passes/plan_tables.h"
-#include "passes/stages/pipeline_plan.h"
 
 namespace trainc {
 
 /// Adds an error that names arenas and largest tensors where the plan takes more than `limit`
 /// bytes.
-llvm::LogicalResult checkMemoryLimit(const MemoryTable &plan, int64_t limit,
-                                     const std::string &model, Report &report);
+llvm::LogicalResult checkMemoryLimit(const plan &described, int64_t limit, const std::string &model,
+                                     Report &report);
 
 /// The same of each stage, one error for the one that takes most.
-llvm::LogicalResult checkMemoryLimit(const StageTable &plan, int64_t limit,
+llvm::LogicalResult checkMemoryLimit(const planned_stages &stages, int64_t limit,
                                      const std::string &model, Report &report);
 
 } // namespace trainc

@@ -484,7 +484,7 @@ std::vector<option_row> memoryRows() {
       patternRow(row("keep", ofRecipe<&Recipe::kept>, "PATTERN",
                      "keep the values of nodes, and their gradients, in memory until the step "
                      "ends, so that `train --watch` sees them: a regular expression that matches "
-                     "the whole `name` of plan/nodes.json"))
+                     "the whole `name` of a node in plan/plan.json"))
           .refused({"keep stages!=1"}, "keeps no values of a step in stages so far", "--stages 1")
           .idle(isForward()),
       row("shard", &Options::shard, "none|gradients",
@@ -504,7 +504,8 @@ std::vector<option_row> stageRows() {
   return {
       row("stages", &Options::stages, "N",
           "cut the step into this many stages of a pipeline, each run by ranks of its own: where "
-          "little crosses, so that the slowest is as fast as can be; plan/stages.txt says where")
+          "little crosses, so that the slowest is as fast as can be; trainc-inspect OUT schedule "
+          "says where")
           .usual()
           .idle("library", "has no effect on a library, which has no ranks")
           .refused({"update-in-backward stages!=1"},
@@ -560,7 +561,7 @@ std::vector<option_row> outputRows() {
       patternRow(
           row("keep-f32", ofRecipe<&Recipe::keptF32>, "PATTERN",
               "with --precision bf16 or fp16: matrix products of these nodes or modules stay f32: "
-              "a regular expression that matches the whole `name` of plan/nodes.json"))
+              "a regular expression that matches the whole `name` of a node in plan/plan.json"))
           .refused({"keep-f32 precision!=bf16|fp16"},
                    "no product is narrower with --precision {precision}", "--precision bf16"),
       row("target", ofRecipe<&Recipe::target>, "cpu|cuda",

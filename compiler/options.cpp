@@ -26,7 +26,7 @@ static const char kOverview[] =
     "`parameters.safetensors`\n"
     "(initial parameters), `export_template.onnx`, `source/` (the emitted C++, which builds by "
     "itself)\n"
-    "and `plan/` (memory plan, recompute, kernels, parameters as text).\n\n";
+    "and `plan/`, which trainc-inspect shows.\n\n";
 
 static std::string exitCodeHelp() {
   std::string text = "\nExit codes:\n";

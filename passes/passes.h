@@ -68,14 +68,6 @@ std::unique_ptr<mlir::Pass> createPlanMemoryPass();
 std::vector<std::unique_ptr<mlir::Pass>>
 createPlacementPasses(const PlacementOptions &options, std::unique_ptr<mlir::Pass> split = nullptr);
 
-/// The memory plan as text, one line per tensor; see plan_memory.cpp.
-std::string memoryPlanText(mlir::ModuleOp module);
-/// What the steps of each entry function cost, one line each kind; see kernel_list.cpp.
-std::string kernelListText(mlir::ModuleOp module);
-/// What is recomputed and what is kept for the backward pass; see recompute_list.cpp.
-std::string recomputeText(mlir::ModuleOp module);
-/// The stages of a step, what they send each other and when: of a module whose step is cut.
-std::string stageListText(mlir::ModuleOp module, llvm::StringRef target);
 /// What less memory costs a module after form-products: one line for each of some budgets.
 std::string memoryCurveText(mlir::ModuleOp module, const RecomputeOptions &options,
                             const PlacementOptions &placement);

@@ -187,7 +187,7 @@ private:
                     "' matches as a whole")
             .attachNote()
         << "try: "
-        << (near.empty() ? "a `name` of plan/nodes.json of an output without it"
+        << (near.empty() ? "a `name` among the nodes of plan/plan.json of an output without it"
                          : "one of " + llvm::join(near, ", "));
     signalPassFailure();
   }

@@ -422,8 +422,8 @@ std::optional<int64_t> largestStage(ModuleOp module, const StageOptions &options
     manager.addPass(std::move(pass));
   check(succeeded(manager.run(*clone)), module, "a cut into stages cannot be placed");
   int64_t most = 0;
-  for (const rank_memory &rank : describeStages(*clone, options.target).memoryOfRanks(1))
-    most = std::max(most, rank.bytes());
+  for (const planned_stage &stage : describeStages(*clone, options.target).stages)
+    most = std::max(most, stage.memory.bytes());
   return most;
 }
 

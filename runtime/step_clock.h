@@ -14,7 +14,7 @@ public:
   // Called by the device: what the function that it calls next is given.
   virtual void uses(const arenas &) {}
   virtual void enter(const char *function) = 0;
-  virtual void begin(int step) = 0; // its number in plan/steps.txt
+  virtual void begin(int step) = 0; // its number in the plan
   virtual void leave() = 0;         // the step: also before what is of none, and the function
 };
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trainc-inspect: shows the plans of an output folder, the log of a run and a table of runs, and
-// makes a page of runs or of a compilation. It reads the same text files that a person can read,
-// plan/*.txt, and draws the memory plan from them; it draws the schedule from plan/stages.json, and
-// finds parts of the model by the names of plan/nodes.json.
+// makes a page of runs or of a compilation. All that it says of a program is from plan/plan.json
+// and the map of the source beside it.
 #include "compiler/standard_output.h"
+#include "passes/planning/plan_text.h"
 #include "runtime/byte_text.h"
 #include "runtime/failure.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/run_files.h"
+#include "runtime/plan/read_plan.h"
 #include "tools/inspect/explorer.h"
 #include "tools/inspect/loss_plot.h"
 #include "tools/inspect/memory_picture.h"
-#include "tools/inspect/plan_text.h"
 #include "tools/inspect/planned_schedule.h"
 #include "tools/inspect/report.h"
 #include "tools/inspect/run_log.h"
@@ -31,9 +31,6 @@
 
 using namespace llvm;
 using namespace trainc;
-using inspect::Entry;
-using inspect::MemoryPlan;
-using inspect::Tensor;
 
 namespace {
 
@@ -41,7 +38,8 @@ cl::OptionCategory category("trainc-inspect options");
 cl::opt<std::string> folder(cl::Positional, cl::desc("FOLDER"), cl::cat(category));
 cl::opt<std::string>
     view(cl::Positional,
-         cl::desc("[summary|memory|recompute|schedule|kernels|steps|parameters|where|log|table]"),
+         cl::desc("[summary|memory|recompute|schedule|kernels|registers|steps|parameters|where|log|"
+                  "table]"),
          cl::init("summary"), cl::cat(category));
 cl::opt<std::string> subject(cl::Positional, cl::desc("[NAME]"), cl::cat(category));
 cl::opt<std::string>
@@ -89,97 +87,83 @@ std::vector<std::string> words() {
   return all;
 }
 
-std::string pathOf(const std::string &plan) { return folder + "/plan/" + plan; }
-
-bool has(const std::string &plan) { return sys::fs::exists(pathOf(plan)); }
-
-/// Of plan/NAME.txt.
-std::string readPlan(const std::string &name) { return inspect::readText(pathOf(name + ".txt")); }
+bool hasPlan() { return sys::fs::exists(plan_path(folder)); }
 
 /// Tensors alive at the peak of an entry, largest first.
-void printPeak(const Entry &entry, size_t most) {
-  std::vector<Tensor> alive;
-  for (const Tensor &tensor : entry.tensors)
-    if (tensor.atPeak)
-      alive.push_back(tensor);
+void printPeak(const planned_entry &entry) {
+  std::vector<const planned_tensor *> alive;
+  for (const planned_tensor &tensor : entry.tensors)
+    if (tensor.is_at_peak)
+      alive.push_back(&tensor);
   if (alive.empty())
     return;
-  std::stable_sort(alive.begin(), alive.end(),
-                   [](const Tensor &a, const Tensor &b) { return a.bytes > b.bytes; });
-  outs() << "\n" << entry.title << "\n";
-  for (size_t i = 0; i < std::min(alive.size(), most); ++i)
-    outs() << format("  %12s  steps %4d to %4d  ", byte_text(alive[i].bytes).c_str(),
-                     alive[i].first, alive[i].last)
-           << alive[i].name << "\n";
-  if (alive.size() > most)
-    outs() << "  and " << alive.size() - most << " more\n";
+  std::stable_sort(
+      alive.begin(), alive.end(),
+      [](const planned_tensor *a, const planned_tensor *b) { return a->bytes > b->bytes; });
+  outs() << "\n" << titleOf(entry) << "\n";
+  for (size_t i = 0; i < std::min(alive.size(), kShown); ++i)
+    outs() << format("  %12s  steps %4d to %4d  ", byte_text(alive[i]->bytes).c_str(),
+                     alive[i]->first, alive[i]->last)
+           << alive[i]->name << "\n";
+  if (alive.size() > kShown)
+    outs() << "  and " << alive.size() - kShown << " more\n";
 }
 
-void printMemory(size_t most) {
-  const MemoryPlan plan = inspect::parseMemoryPlan(readPlan("memory"));
-  for (const std::string &line : plan.arenas)
-    outs() << line << "\n";
-  for (const Entry &entry : plan.entries)
-    printPeak(entry, most);
-}
-
-/// The first `most` lines of a plan.
-void printLines(const std::string &name, size_t most) {
-  const std::string text = readPlan(name);
+/// The first lines of a view.
+void printBeginning(const std::string &text, const char *name) {
   SmallVector<StringRef> lines;
-  StringRef(text).split(lines, '\n');
-  while (!lines.empty() && lines.back().empty())
-    lines.pop_back();
-  for (size_t i = 0; i < std::min(lines.size(), most); ++i)
-    outs() << lines[i] << "\n";
-  if (lines.size() > most)
-    outs() << "and " << lines.size() - most << " more; trainc-inspect " << folder << " " << name
+  StringRef(text).rtrim('\n').split(lines, '\n');
+  for (StringRef line : ArrayRef(lines).take_front(kShown))
+    outs() << line << "\n";
+  if (lines.size() > kShown)
+    outs() << "and " << lines.size() - kShown << " more; trainc-inspect " << folder << " " << name
            << "\n";
 }
 
-void printEntries() {
-  const std::string text = readPlan("steps");
-  SmallVector<StringRef> lines;
-  StringRef(text).split(lines, '\n');
-  outs() << "entry functions\n";
-  for (StringRef line : lines)
-    if (!line.empty() && !line.starts_with(" "))
-      outs() << "  " << line << "\n";
-}
-
 void printSummary() {
-  printMemory(kShown);
+  plan program = read_plan(folder);
+  outs() << arenasText(program.memory);
+  for (const planned_entry &entry : program.entries)
+    printPeak(entry);
+  outs() << "\nentry functions\n";
+  for (const planned_entry &entry : program.entries)
+    outs() << "  " << entry.name << ": " << entry.steps.size() << " steps\n";
   outs() << "\n";
-  printEntries();
-  outs() << "\n";
-  printLines("kernels", kShown);
+  printBeginning(kernelsText(program.entries), "kernels");
 }
 
-/// Throws where the folder is one of trainc, of a program that does not have this plan.
-void checkHas(const std::string &plan, const std::string &why, const std::string &advice) {
-  if (!has(plan + ".txt") && has("memory.txt"))
-    throw failure(exit_usage, folder + ": " + why + "\n  try: " + advice);
-}
-
-void checkSchedule() {
-  if (has("stages.json"))
-    checkHas("stages", "its step is in one piece, so it has no schedule of stages",
-             "trainc --stages N, which cuts it; trainc-inspect " + folder +
-                 " steps, which lists it as it is");
-  else
-    checkHas("stages", "was compiled with --forward-only, so it has no step and no schedule",
-             "trainc --stages N without --forward-only");
+/// Of a step that is cut.
+plan readCutPlan() {
+  plan program = read_plan(folder);
+  if (!program.stages)
+    throw failure(exit_usage, folder + ": was compiled with --forward-only, so it has no step and "
+                                       "no schedule\n  try: trainc --stages N without "
+                                       "--forward-only");
+  if (!program.stages->is_cut())
+    throw failure(exit_usage, folder +
+                                  ": its step is in one piece, so it has no schedule of "
+                                  "stages\n  try: trainc --stages N, which cuts it; "
+                                  "trainc-inspect " +
+                                  folder + " steps, which lists it as it is");
+  return program;
 }
 
 void printSchedule() {
-  checkSchedule();
-  printLines("stages", SIZE_MAX);
+  const simulate::StagePlan plan = simulate::stagePlanOf(folder, readCutPlan());
+  outs() << stagesText(plan.stages());
 }
 
 void printRecompute() {
-  checkHas("recompute", "was compiled with --forward-only, so nothing is kept or recomputed",
-           "trainc without --forward-only");
-  printLines("recompute", SIZE_MAX);
+  const plan program = read_plan(folder);
+  if (!program.recompute)
+    throw failure(exit_usage, folder + ": was compiled with --forward-only, so nothing is kept or "
+                                       "recomputed\n  try: trainc without --forward-only");
+  outs() << recomputeText(*program.recompute);
+}
+
+void printParameters() {
+  for (const std::string &line : read_plan(folder).parameter_table)
+    outs() << line << "\n";
 }
 
 void write(const std::string &picture, const std::vector<std::string> &read) {
@@ -230,23 +214,22 @@ void printRuns() {
 }
 
 void drawMemory() {
-  const MemoryPlan plan = inspect::parseMemoryPlan(readPlan("memory"));
-  if (plan.entries.empty())
-    throw failure(exit_data, pathOf("memory.txt") + ": has no entry function");
-  write(inspect::memoryPicture(plan.entries.front()), {pathOf("memory.txt")});
+  const plan program = read_plan(folder);
+  if (program.entries.empty())
+    throw failure(exit_data, plan_path(folder) + ": has no entry function\n  try: trainc again");
+  write(inspect::memoryPicture(program.entries.front()), {plan_path(folder)});
 }
 
 void drawSchedule() {
-  checkSchedule();
-  const simulate::StagePlan plan = simulate::readStagePlan(folder);
+  const simulate::StagePlan plan = simulate::stagePlanOf(folder, readCutPlan());
   const inspect::PlannedSchedule planned = inspect::predictedSchedule(plan);
   write(simulate::schedulePicture(plan.schedule, planned.times, planned.title, planned.axis),
-        {pathOf("stages.json"), pathOf("kernels.json")});
+        {plan_path(folder)});
 }
 
 /// Whether the only word of the command line is what trainc wrote, and not a run.
 bool isOutputAlone() {
-  return view.getNumOccurrences() == 0 && has("memory.json") && !sys::fs::exists(log_of(folder));
+  return view.getNumOccurrences() == 0 && hasPlan() && !sys::fs::exists(log_of(folder));
 }
 
 /// The words of the command line are runs, and none is a view.
@@ -268,9 +251,7 @@ void writeReport() {
   if (!profile.empty())
     read.push_back(profile);
   if (!sources.trainer.empty())
-    for (const char *plan :
-         {"program.json", "kernels.json", "memory.json", "memory.txt", "stages.json"})
-      read.push_back(sources.trainer + "/plan/" + plan);
+    read.push_back(plan_path(sources.trainer));
   check_output_path(html, read, read_by_command, "--html");
   const inspect::Report report = inspect::reportOf(sources);
   for (const std::string &warning : report.warnings)
@@ -308,12 +289,13 @@ struct View {
 
 const View kViews[] = {
     {"summary", printSummary, drawMemory},
-    {"memory", [] { printMemory(SIZE_MAX); }, drawMemory},
+    {"memory", [] { outs() << memoryText(read_plan(folder)); }, drawMemory},
     {"recompute", printRecompute, nullptr},
     {"schedule", printSchedule, drawSchedule},
-    {"kernels", [] { printLines("kernels", SIZE_MAX); }, nullptr},
-    {"steps", [] { printLines("steps", SIZE_MAX); }, nullptr},
-    {"parameters", [] { printLines("parameters", SIZE_MAX); }, nullptr},
+    {"kernels", [] { outs() << kernelsText(read_plan(folder).entries); }, nullptr},
+    {"registers", [] { outs() << registersText(read_registers(folder)); }, nullptr},
+    {"steps", [] { outs() << stepsText(read_plan(folder).entries); }, nullptr},
+    {"parameters", printParameters, nullptr},
     {"where", printWhere, nullptr},
     {"log", printLog, nullptr},
     {kRunTable, printRuns, nullptr},
@@ -384,13 +366,15 @@ constexpr const char *kOverview =
     "trainc-inspect explains the output folder of trainc.\n\n"
     "  trainc-inspect out            arenas, the tensors alive at the peak, entry functions, "
     "kernels\n"
-    "  trainc-inspect out memory     all tensors alive at the peak of each entry function\n"
+    "  trainc-inspect out memory     every tensor, and what ranks hold; * is alive at the peak\n"
     "  trainc-inspect out recompute  what the backward pass recomputes, and what is kept for "
     "it\n"
     "  trainc-inspect out schedule   the stages of a step, what they keep and send, and when "
     "each is busy\n"
     "  trainc-inspect out kernels    every kernel with flops, bytes and launches\n"
+    "  trainc-inspect out registers  what nvcc gave each kernel: registers, spills, shared memory\n"
     "  trainc-inspect out steps      the entry functions step by step\n"
+    "  trainc-inspect out parameters    what is trained, what is constant, and why\n"
     "  trainc-inspect out where NAME    of a node, value, parameter or module of the model: its "
     "operations in IR,\n"
     "                                steps, lines of the source, and where its tensors lie how "

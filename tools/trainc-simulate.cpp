@@ -5,6 +5,7 @@
 #include "compiler/standard_output.h"
 #include "runtime/failure.h"
 #include "runtime/files/output_file.h"
+#include "runtime/plan/read_plan.h"
 #include "tools/simulate/schedule_picture.h"
 #include "tools/simulate/step_costs.h"
 
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 
@@ -83,9 +85,10 @@ public:
         planning::simulateStep(schedule, 1, withoutCommunication(costs));
     communication = std::max(0.0, times.seconds - silent.seconds);
     const int stages = schedule.pipeline.stages;
-    const std::vector<rank_memory> memory = memory_of_ranks(
-        needsOf(plan, schedule), {replicaCount, ranksOnHost(sources, stages * replicaCount),
-                                  schedule.pipeline.microBatches, sources.shared});
+    const std::vector<rank_memory> memory =
+        memory_of_ranks(planning::needsOf(plan.stages(), schedule),
+                        {replicaCount, ranksOnHost(sources, stages * replicaCount),
+                         schedule.pipeline.microBatches, sources.shared});
     for (int stage = 0; stage < stages; ++stage)
       results.push_back(resultOf(stage, memory[size_t(stage)]));
     if (asJson)
@@ -112,18 +115,13 @@ private:
 
   static void checkPicture() {
     if (!svg.empty())
-      check_output_path(svg,
-                        {folder + "/plan/stages.json", folder + "/plan/kernels.json", profileFile,
-                         networkName, deviceName},
+      check_output_path(svg, {plan_path(folder), profileFile, networkName, deviceName},
                         read_by_command, "--svg");
   }
 
   static planning::ScheduleKind kindOf(const std::string &name) {
-    for (planning::ScheduleKind kind :
-         {planning::ScheduleKind::gpipe, planning::ScheduleKind::oneForwardOneBackward,
-          planning::ScheduleKind::interleaved, planning::ScheduleKind::zeroBubble})
-      if (name == planning::nameOf(kind))
-        return kind;
+    if (std::optional<planning::ScheduleKind> kind = planning::scheduleKind(name))
+      return *kind;
     throw failure(exit_usage, "option --schedule: '" + name +
                                   "' is unknown\n  try: gpipe, 1f1b, interleaved or zb-h1");
   }
@@ -136,7 +134,7 @@ private:
     planning::ScheduleKind kind = plan.schedule.kind;
     if (!scheduleName.empty())
       kind = kindOf(scheduleName);
-    else if (stages != own.stages && stages < int(plan.chunks.size()))
+    else if (stages != own.stages && stages < int(plan.chunks().size()))
       kind = planning::ScheduleKind::interleaved;
     isEmitted =
         stages == own.stages && microBatches == own.microBatches && kind == plan.schedule.kind;
@@ -148,7 +146,7 @@ private:
 
   /// As the trainer's --shard.
   void chooseSharing() {
-    sources.shared = plan.shared;
+    sources.shared = plan.stages().shared;
     if (!shard.getNumOccurrences())
       return;
     auto refuse = [](const std::string &why, const char *advice) {
@@ -157,15 +155,15 @@ private:
     const bool asksForState = shard == "optimizer";
     if (!asksForState && shard != "none" && shard != "gradients")
       refuse("'" + shard + "' is unknown", "none or optimizer");
-    if (shard == "gradients" && plan.shared != sharing::gradients)
+    if (shard == "gradients" && plan.stages().shared != sharing::gradients)
       refuse(folder + " was not compiled for it", "trainc --shard gradients");
-    if (shard != "gradients" && plan.shared == sharing::gradients)
+    if (shard != "gradients" && plan.stages().shared == sharing::gradients)
       refuse(folder + " was compiled for gradients of which no rank keeps all",
              "the command without it");
-    if (plan.isCut() && plan.shared == sharing::state && !asksForState)
+    if (plan.stages().is_cut() && plan.stages().shared == sharing::state && !asksForState)
       refuse("ranks of stages that share memory have the optimizer's state once always",
              "the command without it");
-    if (asksForState && !plan.updatesInParts)
+    if (asksForState && !plan.stages().updates_in_parts)
       refuse("the update of " + folder + " cannot be shared out", "--shard none");
     if (asksForState)
       sources.shared = sharing::state;

@@ -7,6 +7,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/emit/library.h"
 #include "compiler/output/write_file.h"
+#include "compiler/plan/write_plan.h"
 #include "compiler/process_group.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -214,7 +215,8 @@ public:
       fs::remove(fs::path(options.directory) / made);
     fs::remove_all(fs::path(options.directory) / kNvccFolder);
     if (good && !options.registers.empty())
-      if (std::error_code error = writeFile(options.registers, registerTable(deviceLog))) {
+      if (std::error_code error =
+              writeFile(options.registers, registersJson(registerTable(deviceLog)))) {
         message = options.registers + ": " + error.message();
         return false;
       }

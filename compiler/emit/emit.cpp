@@ -11,6 +11,7 @@
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/train.h"
+#include "passes/plan_tables.h"
 #include "passes/sharding/update_parts.h"
 #include "llvm/Support/Path.h"
 #include <set>
@@ -180,9 +181,10 @@ bool drawsNumbers(kernel::FunctionOp function) {
       .wasInterrupted();
 }
 
-/// Text of kernels.cpp or kernels.cu, with marks at chosen names.
+/// Text of kernels.cpp or kernels.cu, with marks at chosen names, and where it has each.
 FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef target,
-                                     const LaunchTable &launches) {
+                                     const LaunchTable &launches,
+                                     std::vector<mapped_kernel> &mapped) {
   bool cuda = target == "cuda";
   SourceWriter source;
   source.line("// The kernels. Each comment names the model nodes of the kernel's first use.");
@@ -198,13 +200,16 @@ FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef targ
   source.line("namespace trainc::kernels {");
   source.outdent();
   bool failed = false;
+  mapped.clear();
   for (auto [function, names] : kernels) {
     source.line();
+    const int first = source.lines() + 1;
     describeKernel(function, *names, source);
     failed |=
         mlir::failed(cuda ? emitCudaKernel(function, *names,
                                            launches.lookup(function.getSymName()).elements, source)
                           : emitCpuKernel(function, *names, source));
+    mapped.push_back({resolved(names->function), source.markedLine(), {first, source.lines()}});
   }
   source.line();
   source.indent();
@@ -247,7 +252,8 @@ std::vector<std::string> entriesOf(ModuleOp module) {
 /// or declare: where one is a word of the text, everything is named and printed again without it.
 static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &memory,
                                            StringRef target, KernelTable &table,
-                                           NamedKernels &kernels) {
+                                           NamedKernels &kernels,
+                                           std::vector<mapped_kernel> &mapped) {
   LaunchTable launches;
   for (const std::string &entry : memory.entries())
     if (auto function = module.lookupSymbol<func::FuncOp>(entry))
@@ -265,9 +271,10 @@ static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &m
       KernelNames &names = table[symbol];
       names = nameKernel(function, launches.lookup(symbol), memory, avoided, functions);
       names.inParts = inParts.contains(symbol);
+      names.number = int(kernels.size());
       kernels.push_back({function, &names});
     }
-    FailureOr<std::string> source = kernelsSource(kernels, target, launches);
+    FailureOr<std::string> source = kernelsSource(kernels, target, launches, mapped);
     if (failed(source) || !addWords(*source, words))
       return source;
   }
@@ -277,22 +284,30 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
                                         StringRef target) {
   KernelTable table;
   NamedKernels kernels;
-  FailureOr<std::string> source = printKernels(module, memory, target, table, kernels);
+  EmittedCode code;
+  FailureOr<std::string> source =
+      printKernels(module, memory, target, table, kernels, code.map.kernels);
   if (failed(source))
     return failure();
-  EmittedCode code;
+  code.map.step_file = "source/step.cpp";
+  code.map.kernel_file = target == "cuda" ? "source/kernels.cu" : "source/kernels.cpp";
+  code.map.memory_file = "source/memory.h";
   code.kernelsHeader = kernelsHeader(kernels);
   code.kernels = resolved(*source);
-  code.memory = memoryHeader(module, memory);
+  TensorLines lines;
+  code.memory = memoryHeader(module, memory, lines);
   code.constantsHeader = constantsHeader(memory);
   code.constants = constantsSource(memory);
   code.constantsData = constantsData(memory);
-  code.step = stepProgram(module, memory, table, target);
+  code.step = stepProgram(module, memory, table, target, code.map);
+  for (mapped_entry &entry : code.map.entries)
+    for (Value tensor : tensorsOf(module.lookupSymbol<func::FuncOp>(entry.name)))
+      entry.tensors.push_back(lines.lookup(memory.find(tensor)));
   return code;
 }
 
-LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, StringRef directory,
-                                  Report &report) {
+FailureOr<source_map> trainc::emitSources(ModuleOp module, StringRef compilerVersion,
+                                          StringRef directory, Report &report) {
   internalErrorContext().pass = "emit";
   ProgramTables tables = programTables(module, compilerVersion);
   MemoryNames memory(module, entriesOf(module));
@@ -327,5 +342,5 @@ LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, St
   for (auto &[name, text] : files)
     if (failed(write(name, text)))
       return failure();
-  return success();
+  return std::move(code->map);
 }

@@ -7,6 +7,7 @@
 #include "compiler/report.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/LogicalResult.h"
+#include "runtime/plan/plan.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <functional>
@@ -21,8 +22,9 @@ namespace trainc {
 /// @update,
 /// @evaluate; everything else comes from its attributes (program_tables.h) and the version of this
 /// compiler. What cannot be written is an error of `report`, others are diagnostics of `module`.
-mlir::LogicalResult emitSources(mlir::ModuleOp module, llvm::StringRef compilerVersion,
-                                llvm::StringRef directory, Report &report);
+/// Returns where the files have the parts of the plan.
+mlir::FailureOr<source_map> emitSources(mlir::ModuleOp module, llvm::StringRef compilerVersion,
+                                        llvm::StringRef directory, Report &report);
 
 /// The emitted files that hold no loops, only calls and tables. They grow with the number of
 /// layers and run for microseconds, so they are compiled with what compiles quickest.
@@ -69,8 +71,7 @@ llvm::ArrayRef<llvm::StringRef> nvccFlags();
 /// Flags of the host compiler for C++, except optimisation and instruction set.
 llvm::ArrayRef<llvm::StringRef> hostFlags();
 
-/// The output of `nvcc -Xptxas -v` as a sorted table: registers, spills and shared memory of
-/// each kernel on each architecture.
-std::string registerTable(llvm::StringRef log);
+/// The output of `nvcc -Xptxas -v` as a sorted table.
+register_table registerTable(llvm::StringRef log);
 
 } // namespace trainc

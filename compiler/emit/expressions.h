@@ -30,6 +30,7 @@ struct KernelNames {
   NameTable locals;                     // with all of these, for what stands in the body
   // The caller says which points of the only dimension: `element_range points`, for cuda several.
   bool inParts = false;
+  int number = 0; // among the kernels of the program
 };
 
 /// Whether it stores numbers of one byte, which C++ lets overwrite what has any type.

@@ -76,6 +76,7 @@ void trainc::kernelSignature(kernel::FunctionOp function, const KernelNames &nam
                            bufferParameter(function, i, name));
   if (function.getScratchBytes() > 0)
     parameters.push_back("char *scratch");
+  writer.mark();
   writer.call("void " + names.function, parameters, tail);
 }
 

@@ -287,11 +287,14 @@ static std::string comment(const PlacedTensor &tensor, bool withSteps) {
   return text;
 }
 
-static void list(SourceWriter &writer, ArrayRef<const PlacedTensor *> tensors, bool withSteps) {
-  for (const PlacedTensor *tensor : tensors)
+static void list(SourceWriter &writer, ArrayRef<const PlacedTensor *> tensors, bool withSteps,
+                 TensorLines &lines) {
+  for (const PlacedTensor *tensor : tensors) {
+    lines[tensor] = writer.lines() + 1;
     writer.line("constexpr in_" + kernel::stringifyArena(tensor->place.getArena()) + "<" +
                 elementType(tensor->type.getElementType()) + "> " + tensor->name + " = " +
                 std::to_string(tensor->place.getOffset()) + "; // " + comment(*tensor, withSteps));
+  }
 }
 
 /// What memory.h begins with: how to read it, and the types of its tensors.
@@ -323,7 +326,7 @@ static void beginHeader(ModuleOp module, const MemoryNames &names, SourceWriter 
       writer.line("#include \"" + header + "\"");
 }
 
-std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
+std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names, TensorLines &lines) {
   SourceWriter writer;
   beginHeader(module, names, writer);
   writer.line();
@@ -340,18 +343,18 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
   };
   open("shared");
   writer.line("// Parameters and inputs, the same in every entry function.");
-  list(writer, names.shared(), false);
+  list(writer, names.shared(), false, lines);
   if (!names.constants().empty()) {
     writer.line();
     writer.line("// Tables of constants.");
     for (nn::ConstantOp op : names.constants())
-      list(writer, names.find(op.getResult()), false);
+      list(writer, names.find(op.getResult()), false, lines);
   }
   close("shared");
   for (const std::string &entry : names.entries()) {
     open(entry);
     writer.line("using namespace shared;");
-    list(writer, names.ofEntry(entry), true);
+    list(writer, names.ofEntry(entry), true, lines);
     close(entry);
   }
   writer.line();

@@ -22,7 +22,7 @@ struct PlacedTensor {
   kernel::PlaceAttr place;
   mlir::RankedTensorType type;
   static constexpr int noStep = -1;
-  int firstStep = noStep, lastStep = noStep; // as plan/memory.txt numbers them
+  int firstStep = noStep, lastStep = noStep; // as the plan numbers them
 };
 
 /// `f32 [4, 64, 3072]`.
@@ -69,7 +69,10 @@ private:
   llvm::SmallVector<nn::ConstantOp> constantOps;
 };
 
-/// Text of memory.h.
-std::string memoryHeader(mlir::ModuleOp module, const MemoryNames &names);
+/// In memory.h, from 1.
+using TensorLines = llvm::DenseMap<const PlacedTensor *, int>;
+
+/// Text of memory.h, and where it has each tensor.
+std::string memoryHeader(mlir::ModuleOp module, const MemoryNames &names, TensorLines &lines);
 
 } // namespace trainc

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ptxas says about each kernel, as a table: registers, spills, shared memory.
+// What ptxas says about each kernel: registers, spills, shared memory.
 #include "compiler/emit/emit.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Demangle/Demangle.h"
-#include "llvm/Support/FormatVariadic.h"
-#include <algorithm>
 #include <map>
 
 using namespace llvm;
 
 namespace {
-
-struct Usage {
-  int64_t registers = 0, spillStores = 0, spillLoads = 0, sharedBytes = 0;
-};
 
 /// The number before `unit` in a line like `Used 40 registers, 64 bytes smem`.
 int64_t numberBefore(StringRef line, StringRef unit) {
@@ -42,33 +35,26 @@ StringRef quoted(StringRef line, unsigned number) {
 
 } // namespace
 
-std::string trainc::registerTable(StringRef log) {
-  std::map<std::pair<std::string, std::string>, Usage> rows; // by kernel and architecture
-  Usage *row = nullptr;
+trainc::register_table trainc::registerTable(StringRef log) {
+  std::map<std::pair<std::string, std::string>, kernel_registers> rows; // sorted
+  kernel_registers *row = nullptr;
   SmallVector<StringRef> lines;
   log.split(lines, '\n');
   for (StringRef line : lines) {
-    if (line.contains("Compiling entry function '"))
-      row = &rows[{kernelName(quoted(line, 0)), quoted(line, 1).str()}];
-    else if (row && line.contains("bytes spill stores")) {
-      row->spillStores = numberBefore(line, "bytes spill stores");
-      row->spillLoads = numberBefore(line, "bytes spill loads");
+    if (line.contains("Compiling entry function '")) {
+      const std::string kernel = kernelName(quoted(line, 0)), architecture = quoted(line, 1).str();
+      row = &rows[{kernel, architecture}];
+      *row = {kernel, architecture};
+    } else if (row && line.contains("bytes spill stores")) {
+      row->spill_stores = numberBefore(line, "bytes spill stores");
+      row->spill_loads = numberBefore(line, "bytes spill loads");
     } else if (row && line.contains(" registers")) {
       row->registers = numberBefore(line, "registers");
-      row->sharedBytes = numberBefore(line, "bytes smem");
+      row->shared_bytes = numberBefore(line, "bytes smem");
     }
   }
-  size_t width = strlen("kernel");
+  register_table table;
   for (auto &[key, usage] : rows)
-    width = std::max(width, key.first.size());
-  std::string text;
-  auto print = [&](StringRef kernel, auto &&...columns) {
-    text += kernel.str() + std::string(width - kernel.size(), ' ') +
-            formatv("  {0,-12}  {1,9}  {2,12}  {3,11}  {4,12}\n", columns...).str();
-  };
-  print("kernel", "architecture", "registers", "spill stores", "spill loads", "shared bytes");
-  for (auto &[key, usage] : rows)
-    print(key.first, key.second, usage.registers, usage.spillStores, usage.spillLoads,
-          usage.sharedBytes);
-  return text;
+    table.kernels.push_back(usage);
+  return table;
 }

@@ -47,15 +47,17 @@ void SourceWriter::line(const Twine &text) {
     --depth;
   if (!content.empty())
     out.append(2 * static_cast<size_t>(depth), ' ');
-  out += broken(content, 2 * static_cast<size_t>(depth));
-  out += '\n';
+  const std::string printed = broken(content, 2 * static_cast<size_t>(depth));
+  out += printed + '\n';
+  lineCount += int(StringRef(printed).count('\n')) + 1;
   if (content.ends_with("{"))
     ++depth;
 }
 
 void SourceWriter::directive(const Twine &text) {
-  out += text.str();
-  out += '\n';
+  const std::string printed = text.str();
+  out += printed + '\n';
+  lineCount += int(StringRef(printed).count('\n')) + 1;
 }
 
 void SourceWriter::call(StringRef head, ArrayRef<std::string> arguments, StringRef tail) {

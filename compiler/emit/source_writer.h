@@ -36,9 +36,15 @@ public:
   void indent() { ++depth; }
   void outdent() { --depth; }
   const std::string &text() const { return out; }
+  /// Of what was printed. Names that are resolved later change none.
+  int lines() const { return lineCount; }
+  /// The next line is the one that a source map points to.
+  void mark() { marked = lineCount + 1; }
+  int markedLine() const { return marked; }
 
 private:
   std::string out;
+  int lineCount = 0, marked = 0;
   int depth = 0;
 };
 

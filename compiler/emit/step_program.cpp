@@ -21,14 +21,20 @@ namespace {
 class StepPrinter {
 public:
   StepPrinter(ModuleOp module, const MemoryNames &names, const KernelTable &kernels,
-              StringRef target)
-      : module(module), names(names), kernels(kernels), parts(updatesInParts(module)),
+              StringRef target, source_map &map)
+      : module(module), names(names), kernels(kernels), map(map), parts(updatesInParts(module)),
         isCuda(target == "cuda") {}
 
   std::string print() {
     for (const std::string &entry : names.entries())
       printEntry(entry);
     std::string text = head();
+    const int above = int(StringRef(text).count('\n'));
+    for (mapped_entry &entry : map.entries)
+      for (mapped_step &step : entry.steps) {
+        step.lines.first += above;
+        step.lines.last += above;
+      }
     return text + body.text() + "} // namespace trainc\n";
   }
 
@@ -74,6 +80,8 @@ private:
     if (function)
       llvm::append_range(steps, function.getBody().front().getOps<kernel::StepOpInterface>());
     int functions = (steps.size() + kStepsPerFunction - 1) / kStepsPerFunction;
+    if (function)
+      map.entries.emplace_back().name = entry.str();
     const GradientBuckets buckets = function ? bucketsToldBy(function) : GradientBuckets();
     size_t bucket = 0; // the next
     for (int part = 0; part < functions; ++part) {
@@ -121,11 +129,14 @@ private:
         arguments.push_back(std::visit([&](const auto &a) { return text(a); }, argument));
     if (kernel::PlaceAttr scratch = step.scratchPlace())
       arguments.push_back("m.scratch(" + std::to_string(scratch.getOffset()) + ")");
+    const int first = body.lines() + 1;
     body.line("m.step(" + std::to_string(number) + ");");
     body.call(isKernel ? "kernels::" + resolved(kernel->second.function)
               : StringRef(call.function).starts_with("::") ? call.function // a user's
                                                            : sanitize(call.function),
               arguments, ";");
+    map.entries.back().steps.push_back(
+        {{first, body.lines()}, isKernel ? kernel->second.number : -1});
   }
 
   std::string text(Value tensor) { return tensor ? pointer(tensor) : "nullptr"; }
@@ -165,6 +176,7 @@ private:
   ModuleOp module;
   const MemoryNames &names;
   const KernelTable &kernels;
+  source_map &map;
   const PartedLaunches parts;
   const bool isCuda;
   SourceWriter body;
@@ -199,6 +211,6 @@ int64_t trainc::rankExchangeBytes(ModuleOp module) {
 }
 
 std::string trainc::stepProgram(ModuleOp module, const MemoryNames &names,
-                                const KernelTable &kernels, StringRef target) {
-  return StepPrinter(module, names, kernels, target).print();
+                                const KernelTable &kernels, StringRef target, source_map &map) {
+  return StepPrinter(module, names, kernels, target, map).print();
 }

@@ -6,6 +6,7 @@
 
 #include "compiler/emit/kernel_printer.h"
 #include "compiler/emit/memory_names.h"
+#include "runtime/plan/plan.h"
 #include <set>
 
 namespace trainc {
@@ -16,6 +17,7 @@ using KernelTable = llvm::StringMap<KernelNames>;
 /// The files that hold a module's code, by their names' stems.
 struct EmittedCode {
   std::string kernelsHeader, kernels, memory, constantsHeader, constants, constantsData, step;
+  source_map map;
 };
 
 /// Code of the kernels and of the entry functions named.
@@ -26,9 +28,9 @@ mlir::FailureOr<EmittedCode> emitCode(mlir::ModuleOp module, const MemoryNames &
 std::set<std::string> calledLibraries(mlir::ModuleOp module, llvm::ArrayRef<std::string> entries);
 /// Bytes of the largest tensor that a step exchanges with other ranks; 0: none does.
 int64_t rankExchangeBytes(mlir::ModuleOp module);
-/// Text of step.cpp.
+/// Text of step.cpp; its entries and steps are added to `map`.
 std::string stepProgram(mlir::ModuleOp module, const MemoryNames &names, const KernelTable &kernels,
-                        llvm::StringRef target);
+                        llvm::StringRef target, source_map &map);
 /// Text of constants.h and constants.cpp, and how the program's table refers to them.
 std::string constantsHeader(const MemoryNames &names);
 std::string constantsSource(const MemoryNames &names);

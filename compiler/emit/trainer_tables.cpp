@@ -8,8 +8,8 @@
 #include "dialects/train/module_state.h"
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
-#include "passes/passes.h"
 #include "passes/plan_tables.h"
+#include "passes/planning/plan_text.h"
 #include "passes/sharding/gradient_buckets.h"
 #include "passes/sharding/update_parts.h"
 #include "runtime/program.h"
@@ -48,7 +48,7 @@ std::string placeText(StringRef name, Type type, kernel::PlaceAttr place) {
 /// Operations of forward and backward pass, whether in one function or in those of chunks.
 double microBatchFlops(ModuleOp module) {
   double flops = 0;
-  for (const ListedEntry &entry : describeKernels(module)) {
+  for (const planned_entry &entry : describeKernels(module)) {
     auto function = module.lookupSymbol<func::FuncOp>(entry.name);
     if (entry.name == "forward_backward" || (function && train::chunkOf(function)))
       flops += entry.flops;
@@ -540,7 +540,7 @@ FailureOr<std::string> TablePrinter::print() {
   table("frozen_part", "frozen_parts", frozenParts());
   writer.line();
   writer.line("constexpr const char *kernel_list =");
-  std::string kernels = kernelListText(module);
+  std::string kernels = kernelsText(describeKernels(module));
   SmallVector<StringRef> lines;
   StringRef(kernels).rtrim('\n').split(lines, '\n');
   for (auto [i, line] : llvm::enumerate(lines))

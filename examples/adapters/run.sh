@@ -42,7 +42,7 @@ show "$work/base/trainer" export --run "$work/base-run" -o "$work/base.onnx"
 say '3. Adapters of rank 8 beside all linear layers; the weights stay, in 16 bits'
 show "$bin/trainc" "$work/base.onnx" "${sizes[@]}" --lora '.*(attn|mlp).*weight' --lora-rank 8 --lora-alpha 16 \
   --frozen-type bf16 -o "$work/adapted"
-grep adapted "$work/adapted/plan/parameters.txt" | head -4
+"$bin/trainc-inspect" "$work/adapted" parameters | grep adapted | head -4
 
 say '4. They train on Python'
 show "$work/adapted/trainer" evaluate --checkpoint initial --tokens "$work/python-validation.bin"

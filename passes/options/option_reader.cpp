@@ -137,7 +137,7 @@ StageOptions readStages(const StageTexts &texts, OptionReader &reader) {
     found.microBatches = reader.number("micro-batches", texts.microBatches, kMostMicroBatches);
   found.cuts = texts.cuts;
   found.schedule = texts.schedule;
-  if (scheduleKind(texts.schedule) == planning::ScheduleKind::interleaved)
+  if (planning::scheduleKind(texts.schedule) == planning::ScheduleKind::interleaved)
     found.chunksPerStage =
         reader.number("chunks-per-stage", texts.chunksPerStage, kMostStages / found.stages);
   else if (!texts.chunksPerStage.empty())
@@ -165,7 +165,7 @@ static void checkCuts(const StageOptions &options, bool isInterleaved, OptionRea
 
 void checkStages(const StageOptions &options, OptionReader &reader) {
   const OptionSpelling &spelling = reader.spelling;
-  std::optional<planning::ScheduleKind> kind = scheduleKind(options.schedule);
+  std::optional<planning::ScheduleKind> kind = planning::scheduleKind(options.schedule);
   checkCuts(options, kind == planning::ScheduleKind::interleaved, reader);
   const std::string enough = std::to_string(kMicroBatchesOfStage * options.stages);
   if (options.microBatches < options.stages)

@@ -225,6 +225,14 @@ const char *nameOf(ScheduleKind kind) {
   return "";
 }
 
+std::optional<ScheduleKind> scheduleKind(std::string_view name) {
+  for (ScheduleKind kind : {ScheduleKind::gpipe, ScheduleKind::oneForwardOneBackward,
+                            ScheduleKind::interleaved, ScheduleKind::zeroBubble})
+    if (name == nameOf(kind))
+      return kind;
+  return std::nullopt;
+}
+
 const char *nameOf(ActionKind kind) {
   switch (kind) {
   case ActionKind::forward:

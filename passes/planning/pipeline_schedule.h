@@ -8,7 +8,9 @@
 // in ascending order, forward and backward, so gradients are added in one order.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trainc::planning {
@@ -79,6 +81,8 @@ struct Schedule {
 /// The words of options and plans: gpipe, 1f1b, interleaved, zb-h1.
 const char *nameOf(ScheduleKind kind);
 const char *nameOf(ActionKind kind);
+/// Nothing where none has the name.
+std::optional<ScheduleKind> scheduleKind(std::string_view name);
 
 /// Why the pipeline has no schedule of this kind, with what to change; empty where it has.
 std::string unfit(ScheduleKind kind, const Pipeline &pipeline);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recompute plan as a table and as text, read off the placed steps: what trainc writes to the
-// output folder. And what less memory would cost, of a module that is not there yet.
+// The recompute plan, read off the placed steps. And what less memory would cost, of a module that
+// is not there yet.
 #include "dialects/kernel/kernel.h"
 #include "dialects/names/recomputed_name.h"
 #include "dialects/nn/nn.h"
@@ -31,7 +31,7 @@ llvm::DenseSet<Operation *> forwardSteps(func::FuncOp function) {
   return found;
 }
 
-void listSteps(func::FuncOp function, RecomputeTable &plan) {
+void listSteps(func::FuncOp function, planned_recompute &plan) {
   SymbolTableCollection symbols;
   for (auto step : function.front().getOps<kernel::StepOpInterface>()) {
     std::string tensors;
@@ -45,7 +45,7 @@ void listSteps(func::FuncOp function, RecomputeTable &plan) {
   }
 }
 
-void listKept(func::FuncOp function, RecomputeTable &plan) {
+void listKept(func::FuncOp function, planned_recompute &plan) {
   llvm::DenseSet<Operation *> forward = forwardSteps(function);
   DenseMap<Operation *, int> numbers;
   for (Operation &op : function.front())
@@ -64,19 +64,19 @@ void listKept(func::FuncOp function, RecomputeTable &plan) {
         plan.kept.push_back({tensorName(result), bytesOf(result.getType()), numbers[step], last});
     }
   llvm::stable_sort(plan.kept,
-                    [](const KeptTensor &a, const KeptTensor &b) { return a.bytes > b.bytes; });
+                    [](const kept_tensor &a, const kept_tensor &b) { return a.bytes > b.bytes; });
 }
 
 } // namespace
 
-RecomputeTable describeRecompute(ModuleOp module) {
-  RecomputeTable plan;
+planned_recompute describeRecompute(ModuleOp module) {
+  planned_recompute plan;
   plan.rule = "none";
-  plan.inStages = !module.lookupSymbol("forward_backward");
-  plan.bytes = plan.keptBytes = describeMemory(module).bytes();
+  plan.in_stages = !module.lookupSymbol("forward_backward");
+  plan.bytes = plan.kept_bytes = describeMemory(module).memory.bytes();
   if (auto chosen = module->getAttrOfType<DictionaryAttr>("kernel.recompute")) {
     plan.rule = chosen.getAs<StringAttr>("rule").str();
-    plan.keptBytes = chosen.getAs<IntegerAttr>("kept_bytes").getInt();
+    plan.kept_bytes = chosen.getAs<IntegerAttr>("kept_bytes").getInt();
     plan.time = chosen.getAs<FloatAttr>("time").getValueAsDouble();
     plan.flops = chosen.getAs<FloatAttr>("flops").getValueAsDouble();
   }
@@ -87,48 +87,6 @@ RecomputeTable describeRecompute(ModuleOp module) {
         listKept(function, plan);
     }
   return plan;
-}
-
-std::string recomputeText(ModuleOp module) {
-  RecomputeTable plan = describeRecompute(module);
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  out << "rule: " << plan.rule << "\n\n";
-  out << "                            keeping all         planned  ratio\n";
-  out << llvm::format("all arenas, bytes       %15lld %15lld  %.3f\n", (long long)plan.keptBytes,
-                      (long long)plan.bytes, double(plan.bytes) / double(plan.keptBytes));
-  out << llvm::format("time of a step, predicted                         %.3f\n", plan.time);
-  out << llvm::format("flops of a step                                   %.3f\n", plan.flops);
-  double flops = 0;
-  int64_t moved = 0, kept = 0;
-  for (const RecomputedStep &step : plan.steps) {
-    flops += step.flops;
-    moved += step.bytes;
-  }
-  for (const KeptTensor &tensor : plan.kept)
-    kept += tensor.bytes;
-  out << "\nrecomputed for the backward pass: " << plan.steps.size() << " steps, "
-      << llvm::format("%.0f", flops) << " flops, " << moved << " bytes moved\n";
-  if (plan.inStages)
-    out << "(in functions of stages: besides what the rule repeats, what costs little or follows "
-           "from "
-           "the inputs alone,\n which they neither keep nor send; docs/stages.md)\n";
-  if (!plan.steps.empty())
-    out << "           flops    bytes moved  tensors\n";
-  for (const RecomputedStep &step : plan.steps)
-    out << llvm::format("%16.0f %14lld  ", step.flops, (long long)step.bytes) << step.tensors
-        << "\n";
-  if (plan.inStages) {
-    out << "\nkept for the backward pass: what stages keep and send is in stages.txt\n";
-    return text;
-  }
-  out << "\nkept for the backward pass: " << plan.kept.size() << " tensors, " << kept << " bytes\n";
-  if (!plan.kept.empty())
-    out << "         bytes  first   last  tensor\n";
-  for (const KeptTensor &tensor : plan.kept)
-    out << llvm::format("%14lld %6d %6d  ", (long long)tensor.bytes, tensor.first, tensor.last)
-        << tensor.name << "\n";
-  return text;
 }
 
 std::string memoryCurveText(ModuleOp module, const RecomputeOptions &options,

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages of a step as a table and as text: what each computes and keeps, what goes from one to
-// another, and the schedule as a grid. What trainc writes to plan/stages.txt and prints.
+// The stages of a step: what each computes and keeps, what goes from one to another, and when.
 #include "dialects/elements/element_type.h"
 #include "passes/kernels/fusion_roots.h"
-#include "passes/passes.h"
 #include "passes/plan_tables.h"
-#include "passes/planning/schedule_simulation.h"
+#include "passes/planning/stage_plan.h"
 #include "passes/sharding/gradient_buckets.h"
 #include "passes/sharding/gradient_ranges.h"
 #include "passes/sharding/update_parts.h"
 #include "passes/stages/pipeline_plan.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Format.h"
 
 using namespace mlir;
 
@@ -48,7 +44,7 @@ double shareNobodyWaitsFor(func::FuncOp function) {
 }
 
 /// Adds what a function costs and the parameters that no chunk before has; its time.
-double addFunction(PlannedChunk &chunk, func::FuncOp function, llvm::StringSet<> &counted) {
+double addFunction(planned_chunk &chunk, func::FuncOp function, llvm::StringSet<> &counted) {
   double time = 0;
   SymbolTableCollection symbols;
   for (auto step : function.front().getOps<kernel::StepOpInterface>()) {
@@ -61,12 +57,12 @@ double addFunction(PlannedChunk &chunk, func::FuncOp function, llvm::StringSet<>
     if (train::roleAs<train::ParameterAttr>(function, i) &&
         counted.insert(train::nameOf(function, i)).second) {
       ++chunk.parameters;
-      chunk.parameterBytes += bytesOf(function.getArgument(i).getType());
+      chunk.parameter_bytes += bytesOf(function.getArgument(i).getType());
     }
   return time;
 }
 
-void addBuckets(PlannedChunk &chunk, func::FuncOp function) {
+void addBuckets(planned_chunk &chunk, func::FuncOp function) {
   SmallVector<double> behind; // time until a step has ended
   SymbolTableCollection symbols;
   double time = 0;
@@ -83,235 +79,124 @@ void addBuckets(PlannedChunk &chunk, func::FuncOp function) {
   }
 }
 
-PlannedChunk chunkOf(ModuleOp module, int number, llvm::StringSet<> &counted) {
-  PlannedChunk chunk;
+planned_chunk chunkOf(ModuleOp module, int number, llvm::StringSet<> &counted) {
+  planned_chunk chunk;
   func::FuncOp forward = train::chunkFunction(module, train::ChunkPass::forward, number),
                backward = train::chunkFunction(module, train::ChunkPass::backward, number),
                weights = train::chunkFunction(module, train::ChunkPass::weight_gradient, number);
-  chunk.forwardTime = addFunction(chunk, forward, counted);
-  chunk.backwardTime = addFunction(chunk, backward, counted);
+  chunk.forward_time = addFunction(chunk, forward, counted);
+  chunk.backward_time = addFunction(chunk, backward, counted);
   chunk.forward = forward.getName().str();
   chunk.backward = backward.getName().str();
-  chunk.weightGradientShare = shareNobodyWaitsFor(backward);
-  chunk.gradientBytes = gradientBytesOf(backward);
+  chunk.weight_gradient_share = shareNobodyWaitsFor(backward);
+  chunk.gradient_bytes = gradientBytesOf(backward);
   addBuckets(chunk, backward);
   if (weights) {
     double time = addFunction(chunk, weights, counted);
-    chunk.backwardTime += time;
-    chunk.weightGradientShare = chunk.backwardTime > 0 ? time / chunk.backwardTime : 0;
-    chunk.weightGradient = weights.getName().str();
-    chunk.gradientBytes += gradientBytesOf(weights);
+    chunk.backward_time += time;
+    chunk.weight_gradient_share = chunk.backward_time > 0 ? time / chunk.backward_time : 0;
+    chunk.weight_gradient = weights.getName().str();
+    chunk.gradient_bytes += gradientBytesOf(weights);
     addBuckets(chunk, weights);
   }
   if (auto bytes = backward->getAttrOfType<DenseI64ArrayAttr>("kernel.chunk_bytes")) {
-    chunk.activationBytes = bytes[0];
-    chunk.slotBytes = bytes[1];
+    chunk.activation_bytes = bytes[0];
+    chunk.slot_bytes = bytes[1];
   }
   return chunk;
 }
 
-PlannedChunk onlyChunk(ModuleOp module) {
-  PlannedChunk chunk;
+planned_chunk onlyChunk(ModuleOp module) {
+  planned_chunk chunk;
   llvm::StringSet<> counted;
   auto function = module.lookupSymbol<func::FuncOp>("forward_backward");
-  chunk.backwardTime = addFunction(chunk, function, counted);
+  chunk.backward_time = addFunction(chunk, function, counted);
   chunk.backward = function.getName().str();
-  chunk.gradientBytes = gradientBytesOf(function);
+  chunk.gradient_bytes = gradientBytesOf(function);
   addBuckets(chunk, function);
   return chunk;
 }
 
-planning::Schedule scheduleOfOne() {
-  planning::Pipeline pipeline;
-  return planning::makeSchedule(planning::ScheduleKind::oneForwardOneBackward, pipeline);
+std::vector<crossing_bytes> crossing(ArrayRef<CrossingTensor> tensors) {
+  std::vector<crossing_bytes> all;
+  for (const CrossingTensor &tensor : tensors)
+    all.push_back({tensor.name, bytesOf(tensor.type)});
+  return all;
 }
 
-void listTensors(const char *direction, int from, int to,
-                 const std::vector<CrossingTensor> &tensors, llvm::raw_ostream &out) {
-  for (const CrossingTensor &tensor : tensors)
-    out << llvm::format("%2d -> %-2d  %-8s  %12lld  ", from, to, direction,
-                        (long long)bytesOf(tensor.type))
-        << tensor.name << "\n";
+/// Those of the program, and what its ranks share.
+void addProgram(planned_stages &stages, ModuleOp module) {
+  auto arenas = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
+  auto bytesOfArena = [&](kernel::Arena arena) { return arenas[int(arena)]; };
+  stages.arenas.parameters = bytesOfArena(kernel::Arena::parameters);
+  stages.arenas.gradients = bytesOfArena(kernel::Arena::gradients);
+  stages.arenas.state = bytesOfArena(kernel::Arena::optimizer_state);
+  stages.arenas.workspace = bytesOfArena(kernel::Arena::workspace);
+  stages.arenas.constants = bytesOfArena(kernel::Arena::constants);
+  if (auto frozen = module->getAttrOfType<IntegerAttr>("kernel.frozen_bytes"))
+    stages.arenas.frozen = frozen.getInt();
+  stages.updates_in_parts = !updatesInParts(module).empty();
+  const bool isCut = bool(train::pipelineOf(module));
+  stages.shared = shardsGradients(module)           ? sharing::gradients
+                  : isCut && stages.target == "cpu" ? sharing::state
+                                                    : sharing::none;
 }
 
 } // namespace
 
-/// As the runtime lays them out (runtime/run/program_memory.h).
-static void addMessages(StageTable &table) {
-  const planning::Schedule &schedule = table.plan.schedule;
-  const message_format &format = table.target == "cuda" ? cuda_messages : cpu_messages;
-  std::vector<message_needs> messages;
-  auto add = [&](int from, int to, int places, const std::vector<CrossingTensor> &tensors) {
-    messages.push_back({schedule.pipeline.stageOf(from), schedule.pipeline.stageOf(to), places,
-                        place_bytes(format, int64_t(tensors.size()),
-                                    [&](int64_t i) { return bytesOf(tensors[size_t(i)].type); })});
-  };
-  for (auto [number, boundary] : llvm::enumerate(table.plan.boundaries)) {
-    add(boundary.from, boundary.to, schedule.activationPlaces[number], boundary.activations);
-    add(boundary.to, boundary.from, schedule.gradientPlaces[number], boundary.gradients);
-  }
-  add_messages(table.needs.stages, messages, format);
-}
-
-static void addNeeds(StageTable &table, ModuleOp module) {
+planned_stages describeStages(ModuleOp module, StringRef target) {
+  planned_stages stages;
+  stages.target = target.str();
+  addProgram(stages, module);
   auto arenas = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
-  auto bytesOfArena = [&](kernel::Arena arena) { return arenas[int(arena)]; };
-  table.needs.parameters = bytesOfArena(kernel::Arena::parameters);
-  table.needs.gradients = bytesOfArena(kernel::Arena::gradients);
-  table.needs.state = bytesOfArena(kernel::Arena::optimizer_state);
-  table.needs.workspace = bytesOfArena(kernel::Arena::workspace);
-  table.needs.constants = bytesOfArena(kernel::Arena::constants);
-  if (auto frozen = module->getAttrOfType<IntegerAttr>("kernel.frozen_bytes"))
-    table.needs.frozen = frozen.getInt();
-  table.needs.every_rank_has_all = table.target == "cuda";
-  table.updatesInParts = !updatesInParts(module).empty();
-  table.needs.state_in_parts = table.target == "cuda" && table.updatesInParts;
-  const bool isCut = bool(train::pipelineOf(module));
-  table.shared = shardsGradients(module)          ? sharing::gradients
-                 : isCut && table.target == "cpu" ? sharing::state
-                                                  : sharing::none;
-  const planning::Pipeline &pipeline = table.plan.schedule.pipeline;
-  table.needs.stages.resize(pipeline.stages);
-  for (auto [number, chunk] : llvm::enumerate(table.chunks)) {
-    stage_needs &stage = table.needs.stages[pipeline.stageOf(int(number))];
-    stage.gradients += chunk.gradientBytes;
-    stage.activations = std::max(stage.activations, chunk.activationBytes); // one at a time
-    stage.stash += chunk.slotBytes * table.plan.schedule.stashSlots[number];
-  }
-  if (isCut)
-    addMessages(table);
-}
-
-StageTable describeStages(ModuleOp module, StringRef target) {
-  StageTable table;
-  table.target = target.str();
-  auto arenas = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
+  planning::Schedule schedule;
   if (train::PipelineAttr pipeline = train::pipelineOf(module)) {
-    table.plan = pipelinePlan(module);
+    PipelinePlan plan = pipelinePlan(module);
+    for (const ChunkBoundary &boundary : plan.boundaries)
+      stages.boundaries.push_back({boundary.from, boundary.to, crossing(boundary.activations),
+                                   crossing(boundary.gradients)});
+    schedule = std::move(plan.schedule);
     llvm::StringSet<> counted;
     for (int chunk = 0; chunk < pipeline.chunks(); ++chunk)
-      table.chunks.push_back(chunkOf(module, chunk, counted));
+      stages.chunks.push_back(chunkOf(module, chunk, counted));
     for (auto node : pipeline.getCuts().getAsRange<StringAttr>())
-      table.cuts.push_back(node.str());
+      stages.cuts.push_back(node.str());
   } else {
-    table.plan.schedule = scheduleOfOne();
-    table.chunks.push_back(onlyChunk(module));
-    table.chunks[0].activationBytes = arenas[int(kernel::Arena::activations)];
+    schedule = planning::makeSchedule(planning::ScheduleKind::oneForwardOneBackward, {});
+    stages.chunks.push_back(onlyChunk(module));
+    stages.chunks[0].activation_bytes = arenas[int(kernel::Arena::activations)];
   }
   // States have the layout of gradients, slot after slot.
   int64_t gradients = 0;
-  for (const PlannedChunk &chunk : table.chunks)
-    gradients += chunk.gradientBytes;
-  for (PlannedChunk &chunk : table.chunks)
-    chunk.stateBytes = gradients == 0
-                           ? 0
-                           : int64_t(double(arenas[int(kernel::Arena::optimizer_state)]) *
-                                     double(chunk.gradientBytes) / double(gradients));
-  addNeeds(table, module);
-  return table;
+  for (const planned_chunk &chunk : stages.chunks)
+    gradients += chunk.gradient_bytes;
+  for (planned_chunk &chunk : stages.chunks)
+    chunk.state_bytes = gradients == 0 ? 0
+                                       : int64_t(double(stages.arenas.state) *
+                                                 double(chunk.gradient_bytes) / double(gradients));
+  planning::addSchedule(stages, schedule);
+  const std::vector<rank_memory> ranks = planning::memoryOfRanks(stages, schedule, 1);
+  for (auto [number, stage] : llvm::enumerate(stages.stages))
+    stage.memory = ranks[number];
+  return stages;
 }
 
-std::vector<rank_memory> StageTable::memoryOfRanks(int replicas) const {
-  const planning::Pipeline &pipeline = plan.schedule.pipeline;
-  return memory_of_ranks(needs,
-                         {replicas, replicas * pipeline.stages, pipeline.microBatches, shared});
-}
-
-std::vector<PlannedRank> plannedRanks(const StageTable &table) {
+std::vector<planned_rank> plannedRanks(const planned_stages &stages) {
   SmallVector<std::pair<StringRef, sharing>> kinds;
-  if (table.shared == sharing::gradients)
+  if (stages.shared == sharing::gradients)
     kinds = {{"gradients", sharing::gradients}};
   else
     kinds = {{"none", sharing::none}};
-  if (table.shared == sharing::none && table.updatesInParts)
+  if (stages.shared == sharing::none && stages.updates_in_parts)
     kinds.push_back({"optimizer", sharing::state});
-  std::vector<PlannedRank> rows;
+  const memory_needs needs = planning::needsOfOne(stages);
+  std::vector<planned_rank> rows;
   for (int ranks : {1, 2, 4, 8})
     for (int64_t microBatches : {1, 8})
       for (auto &[name, shared] : kinds)
-        rows.push_back(
-            {ranks, microBatches, name.str(),
-             memory_of_ranks(table.needs, {ranks, ranks, microBatches, shared})[0].bytes()});
+        rows.push_back({ranks, microBatches, name.str(),
+                        memory_of_ranks(needs, {ranks, ranks, microBatches, shared})[0].bytes()});
   return rows;
-}
-
-/// What a rank of each stage holds, and with more replicas on the host.
-static void printMemory(const StageTable &table, llvm::raw_ostream &out) {
-  out << "\nstage   parameters    gradients  accumulators        state  activations        stash   "
-         "  messages    workspace    constants   bytes of a rank\n";
-  for (auto [number, rank] : llvm::enumerate(table.memoryOfRanks(1)))
-    out << llvm::format("%5d  %11lld  %11lld  %12lld  %11lld  %11lld  %11lld  %11lld", int(number),
-                        (long long)rank.parameters, (long long)rank.gradients,
-                        (long long)rank.accumulators, (long long)rank.state,
-                        (long long)rank.activations, (long long)rank.stash,
-                        (long long)rank.messages)
-        << llvm::format("  %11lld  %11lld  %16lld\n", (long long)rank.workspace,
-                        (long long)rank.constants, (long long)rank.bytes());
-  constexpr int replicas[] = {1, 2, 4, 8};
-  out << "\nreplicas on a host";
-  for (int count : replicas)
-    out << llvm::format("  %14d", count);
-  out << "\n";
-  for (size_t stage = 0; stage < table.needs.stages.size(); ++stage) {
-    out << llvm::format("stage %-12d", int(stage));
-    for (int count : replicas)
-      out << llvm::format("  %14lld", (long long)table.memoryOfRanks(count)[stage].bytes());
-    out << "\n";
-  }
-}
-
-std::string stageListText(ModuleOp module, StringRef target) {
-  train::PipelineAttr pipeline = train::pipelineOf(module);
-  if (!pipeline)
-    return "";
-  StageTable table = describeStages(module, target);
-  const planning::Schedule &schedule = table.plan.schedule;
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  out << pipeline.getStages() << " stages, schedule " << pipeline.getSchedule().getValue() << ", "
-      << pipeline.getMicroBatches() << " micro-batches a step and replica\n";
-  bool isInterleaved = pipeline.getChunksPerStage() > 1;
-  if (isInterleaved)
-    out << pipeline.getChunksPerStage() << " chunks a stage: chunk c is on stage c modulo "
-        << pipeline.getStages() << "\n";
-  for (auto [chunk, node] : llvm::enumerate(table.cuts))
-    out << "cut " << chunk << " | " << chunk + 1 << " behind " << node << "\n";
-  out << (isInterleaved ? "\nchunk" : "\nstage")
-      << "         flops  bytes moved   parameters        bytes  activations  bytes a slot  "
-         "slots"
-         "        stash  share of time    idle\n";
-  planning::StepCosts step;
-  double total = 0;
-  for (const PlannedChunk &chunk : table.chunks) {
-    total += chunk.forwardTime + chunk.backwardTime;
-    planning::ChunkSeconds seconds;
-    seconds.forward = chunk.forwardTime;
-    seconds.weightGradient = chunk.backwardTime * chunk.weightGradientShare;
-    seconds.inputGradient = chunk.backwardTime - seconds.weightGradient;
-    step.chunks.push_back(seconds);
-  }
-  planning::StepTimes times = planning::simulateStep(schedule, 1, step);
-  for (auto [number, chunk] : llvm::enumerate(table.chunks)) {
-    int slots = schedule.stashSlots[number];
-    out << llvm::format(
-        "%5d  %12.0f  %11lld  %11lld  %11lld  %11lld  %12lld  %5d  %11lld  %13.3f  %4.1f %%\n",
-        int(number), chunk.flops, (long long)chunk.bytes, (long long)chunk.parameters,
-        (long long)chunk.parameterBytes, (long long)chunk.activationBytes,
-        (long long)chunk.slotBytes, slots, (long long)(chunk.slotBytes * slots),
-        (chunk.forwardTime + chunk.backwardTime) / total,
-        100 * (1 - times.computing[schedule.pipeline.stageOf(int(number))] / times.seconds));
-  }
-  printMemory(table, out);
-  out << (isInterleaved ? "\nchunks" : "\nstages") << "    pass             bytes  tensor\n";
-  for (const ChunkBoundary &boundary : table.plan.boundaries) {
-    listTensors("forward", boundary.from, boundary.to, boundary.activations, out);
-    listTensors("backward", boundary.to, boundary.from, boundary.gradients, out);
-  }
-  out << llvm::format("\nidle, if messages and the update took no time: %.1f %%\n",
-                      100 * times.bubble);
-  constexpr double columns = 32; // each three characters wide
-  out << planning::gridOf(schedule, times, times.seconds / columns);
-  return text;
 }
 
 } // namespace trainc

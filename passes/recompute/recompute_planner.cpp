@@ -50,20 +50,20 @@ OwningOpRef<ModuleOp> RecomputePlanner::placed(const std::vector<bool> &repeated
   return clone;
 }
 
-MemoryTable RecomputePlanner::memoryOf(const RecomputePlan &plan) {
+plan RecomputePlanner::memoryOf(const RecomputePlan &plan) {
   return describeMemory(*placed(plan.repeated));
 }
 
 RecomputePlan RecomputePlanner::judge(double price, std::vector<bool> repeated) {
   RecomputePlan plan{price, std::move(repeated)};
   OwningOpRef<ModuleOp> module = placed(plan.repeated);
-  plan.bytes = describeMemory(*module).bytes();
-  for (const ListedEntry &entry : describeKernels(*module)) {
+  plan.bytes = describeMemory(*module).memory.bytes();
+  for (const planned_entry &entry : describeKernels(*module)) {
     if (entry.name != kGradientEntry && entry.name != kUpdateEntry)
       continue;
     plan.flops += entry.flops;
     plan.time += entry.flops / flopsPerByte + double(entry.bytes) +
-                 entry.steps * planning::FusionOptions().launchBytes;
+                 double(entry.steps.size()) * planning::FusionOptions().launchBytes;
   }
   return plan;
 }

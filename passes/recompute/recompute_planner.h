@@ -51,7 +51,7 @@ public:
   std::vector<RecomputePlan> curve();
 
   /// What plan-memory says of a plan.
-  MemoryTable memoryOf(const RecomputePlan &plan);
+  plan memoryOf(const RecomputePlan &plan);
 
 private:
   /// Plans with the same borders, by price.

@@ -27,7 +27,7 @@ void updateInBackward(mlir::ModuleOp module);
 bool gradientsAreActivations(mlir::ModuleOp module);
 
 struct GradientBucket {
-  int step;  // after which it is whole; numbers of plan/steps.txt
+  int step;  // after which it is whole; a number of the plan
   int until; // the last step that must leave it; the return's is one too
   llvm::SmallVector<unsigned> gradients; // results of the function, in the order of their steps
 };

@@ -162,7 +162,9 @@ FailureOr<std::vector<int>> ChunkAssignment::chosenCuts(ArrayRef<std::string> na
       (emitError(UnknownLoc::get(function.getContext()))
        << "no node of the forward pass is called '" << name << "'")
               .attachNote()
-          << "try: --cut with one of those in plan/stages.txt of --stages " << names.size() + 1;
+          << "try: --cut with one of those that trainc-inspect OUTPUT schedule shows of "
+             "--stages "
+          << names.size() + 1;
       return failure();
     }
     int next = found->second + 1;

@@ -21,15 +21,6 @@ int64_t ChunkBoundary::bytes() const {
   return bytes;
 }
 
-std::optional<planning::ScheduleKind> scheduleKind(StringRef name) {
-  using planning::ScheduleKind;
-  for (ScheduleKind kind : {ScheduleKind::gpipe, ScheduleKind::oneForwardOneBackward,
-                            ScheduleKind::interleaved, ScheduleKind::zeroBubble})
-    if (name == planning::nameOf(kind))
-      return kind;
-  return std::nullopt;
-}
-
 namespace {
 
 struct Maker {
@@ -103,7 +94,7 @@ PipelinePlan pipelinePlan(ModuleOp module) {
     pipeline.boundaries.push_back({found.from, found.to});
     plan.boundaries.push_back(std::move(found));
   }
-  auto kind = scheduleKind(described.getSchedule().getValue());
+  auto kind = planning::scheduleKind(described.getSchedule().getValue());
   check(kind && planning::unfit(*kind, pipeline).empty(), module, "the schedule does not fit");
   plan.schedule = planning::makeSchedule(*kind, pipeline);
   for (const std::string &fault : planning::faultsOf(plan.schedule, 1))

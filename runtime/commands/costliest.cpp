@@ -4,6 +4,8 @@
 // node is in. Gradients and what is recomputed have names of their own.
 #include "runtime/commands/costliest.h"
 
+#include "runtime/plan/titles.h"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -28,27 +30,26 @@ struct costs_of_step {
   costs kernels, nodes, modules;
 };
 
-void add_step(costs_of_step &all, const planned_step &step, const cost &of) {
-  all.kernels[step.kernel].add(of);
-  if (step.nodes.empty())
+void add_step(costs_of_step &all, const std::string &kernel, const std::string &node,
+              const cost &of) {
+  all.kernels[kernel].add(of);
+  if (node.empty())
     return;
-  const std::string &node = step.nodes.front();
   all.nodes[node].add(of);
   for (size_t dot = node.find('.', length_of_prefix(node)); dot != std::string::npos;
        dot = node.find('.', dot + 1))
     all.modules[node.substr(0, dot)].add(of);
 }
 
-void add_entry(costs_of_step &all, const nlohmann::ordered_json &entry, const planned_steps &plan) {
+void add_entry(costs_of_step &all, const nlohmann::ordered_json &entry, const plan &plan) {
   const double times = entry["times"];
-  auto known = plan.find(entry["entry"].get<std::string>());
-  for (size_t i = 0; known != plan.end() && i < entry["steps"].size(); ++i)
-    if (i < known->second.size()) {
-      const planned_step &step = known->second[i];
-      add_step(all, step,
-               {times * entry["steps"][i]["seconds"].get<double>(),
-                times * std::max(step.flops, 0.0), times * std::max(step.bytes, 0.0)});
-    }
+  const planned_entry *known = plan.find(entry["entry"].get<std::string>());
+  for (size_t i = 0; known && i < std::min(entry["steps"].size(), known->steps.size()); ++i) {
+    const planned_kernel &kernel = known->kernel_of(known->steps[i]);
+    add_step(all, kernel.text, known->steps[i].title(),
+             {times * entry["steps"][i]["seconds"].get<double>(), times * kernel.flops,
+              times * double(kernel.bytes)});
+  }
 }
 
 void print_table(const char *title, const costs &of, double step_seconds, double product_rate) {
@@ -73,8 +74,8 @@ void print_table(const char *title, const costs &of, double step_seconds, double
 
 } // namespace
 
-void print_costliest(const nlohmann::ordered_json &reports, const planned_steps &plan,
-                     double step_seconds, const machine_rates &rates) {
+void print_costliest(const nlohmann::ordered_json &reports, const plan &plan, double step_seconds,
+                     const machine_rates &rates) {
   costs_of_step all;
   for (const nlohmann::ordered_json &report : reports)
     if (report["replica"] == 0)

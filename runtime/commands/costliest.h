@@ -3,7 +3,7 @@
 // Which kernels, nodes and modules take most of a training step: tables of `profile --trace`.
 #pragma once
 
-#include "runtime/observe/step_plan.h"
+#include "runtime/plan/plan.h"
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +16,7 @@ struct machine_rates {
 };
 
 // Of the ranks of the first replica. `reports` are those of the ranks.
-void print_costliest(const nlohmann::ordered_json &reports, const planned_steps &plan,
-                     double step_seconds, const machine_rates &rates);
+void print_costliest(const nlohmann::ordered_json &reports, const plan &plan, double step_seconds,
+                     const machine_rates &rates);
 
 } // namespace trainc

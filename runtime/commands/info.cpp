@@ -2,6 +2,7 @@
 //
 // `info`: what the compiler built.
 #include "runtime/commands/commands.h"
+#include "runtime/plan/read_plan.h"
 #include "runtime/run/program_memory.h"
 #include "runtime/step/memory_rows.h"
 
@@ -17,7 +18,7 @@ namespace {
 template <typename Row> void for_each_planned_phase(const run &run, const Row &row) {
   const int stages = run.prog.stages ? run.prog.stages->stages : 1;
   const int64_t batches = run.prog.stages ? run.prog.stages->micro_batches : 1;
-  const auto functions = read_function_memory(run.folder + "/plan");
+  const auto functions = function_memories(read_plan(run.folder));
   const std::vector<rank_memory> planned = memory_of_ranks(
       memory_needs_of(run.prog), {1, stages, batches, sharing_of(run.prog, shard_kind::none)});
   for (int stage = 0; stage < stages; ++stage) {

@@ -6,8 +6,8 @@
 #include "runtime/commands/costliest.h"
 #include "runtime/data/made_up_batch.h"
 #include "runtime/files/output_file.h"
-#include "runtime/observe/step_plan.h"
 #include "runtime/observe/trace_file.h"
+#include "runtime/plan/read_plan.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/step/step_times.h"
 #include "runtime/step/step_trace.h"
@@ -100,22 +100,20 @@ ordered_json report_of(const step_times &times, const stage_layout &layout, int 
   return report;
 }
 
-void add_words(ordered_json &step, const planned_step &planned) {
-  step["step"] = planned.words;
-  step["kernel"] = planned.kernel;
-  if (planned.flops < 0)
-    return;
-  step["flops"] = planned.flops;
-  step["bytes"] = planned.bytes;
+void add_words(ordered_json &step, const planned_entry &entry, const planned_step &planned) {
+  const planned_kernel &kernel = entry.kernel_of(planned);
+  step["step"] = entry.words_of(planned);
+  step["kernel"] = kernel.text;
+  step["flops"] = kernel.flops;
+  step["bytes"] = double(kernel.bytes);
 }
 
 // Adds the words of each step, its kernel, operations and bytes, where they are known.
-void add_plan(ordered_json &report, const planned_steps &words) {
+void add_plan(ordered_json &report, const plan &plan) {
   for (ordered_json &entry : report["entries"]) {
-    auto known = words.find(entry["entry"].get<std::string>());
-    for (size_t i = 0; known != words.end() && i < entry["steps"].size(); ++i)
-      if (i < known->second.size())
-        add_words(entry["steps"][i], known->second[i]);
+    const planned_entry *known = plan.find(entry["entry"].get<std::string>());
+    for (size_t i = 0; known && i < std::min(entry["steps"].size(), known->steps.size()); ++i)
+      add_words(entry["steps"][i], *known, known->steps[i]);
   }
 }
 
@@ -213,8 +211,7 @@ public:
   bool wants_details() const { return traces() || !run_.options.output.empty(); }
 
   void show(ordered_json &reports) {
-    plan_ = read_planned_steps(run_.folder + "/plan", wants_details(),
-                               [&](const std::string &text) { run_.warn(text); });
+    plan_ = read_plan(run_.folder, [&](const std::string &text) { run_.warn(text); });
     printf("\nstep: %.9f seconds, mean of %" PRId64 " behind %" PRId64 "\n", seconds_,
            run_.options.measured_steps, warm_up_steps);
     for (ordered_json &report : reports) {
@@ -288,7 +285,7 @@ private:
   std::optional<gradient_step> step_;
   double seconds_ = 0; // of a step
   step_trace trace_;
-  planned_steps plan_; // on the first rank, once it is shown
+  plan plan_; // on the first rank, once it is shown
   double product_rate_ = 0, copy_rate_ = 0;
 };
 

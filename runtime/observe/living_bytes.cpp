@@ -3,13 +3,10 @@
 // Follows the function through twice as many points as it has steps: before and at each of them.
 #include "runtime/observe/living_bytes.h"
 
-#include <algorithm>
 #include <map>
 
 namespace trainc {
 namespace {
-
-using nlohmann::json;
 
 struct change {
   int64_t offset, bytes;
@@ -45,22 +42,16 @@ private:
 
 } // namespace
 
-living_bytes living_bytes_of(const json &entry, const char *arena) {
-  constexpr size_t most_steps = 1 << 24; // of a plan that is not damaged
-  const size_t steps = std::min(entry.at("steps").get<size_t>(), most_steps);
-  std::vector<std::vector<change>> changes(2 * steps + 1);
-  for (const json &tensor : entry.at("tensors")) {
-    if (tensor.at("arena") != arena)
+living_bytes living_bytes_of(const planned_entry &entry, const std::string &arena) {
+  std::vector<std::vector<change>> changes(2 * entry.steps.size() + 1);
+  for (const planned_tensor &tensor : entry.tensors) {
+    if (tensor.arena != arena)
       continue;
-    const auto first = tensor.at("first_step").get<size_t>();
-    const size_t begin = tensor.at("argument").get<bool>() ? 0 : 2 * first + 1;
-    const size_t end = 2 * tensor.at("last_step").get<size_t>() + 2;
-    const change here = {tensor.at("offset").get<int64_t>(), tensor.at("bytes").get<int64_t>(), 1};
-    if (begin >= changes.size())
-      continue;
-    changes[begin].push_back(here);
+    const size_t begin = tensor.is_argument ? 0 : 2 * static_cast<size_t>(tensor.first) + 1;
+    const size_t end = 2 * static_cast<size_t>(tensor.last) + 2;
+    changes[begin].push_back({tensor.offset, tensor.bytes, 1});
     if (end < changes.size())
-      changes[end].push_back({here.offset, here.bytes, -1});
+      changes[end].push_back({tensor.offset, tensor.bytes, -1});
   }
   living_bytes living;
   covered_bytes covered;
@@ -70,6 +61,16 @@ living_bytes living_bytes_of(const json &entry, const char *arena) {
     (point % 2 == 0 ? living.between : living.at).push_back(covered.count());
   }
   return living;
+}
+
+std::vector<int64_t> needed_bytes_of(const planned_entry &entry) {
+  std::vector<int64_t> needed(entry.steps.size());
+  for (const char *arena : {"activations", "stash"}) {
+    const living_bytes living = living_bytes_of(entry, arena);
+    for (size_t i = 0; i < needed.size(); ++i)
+      needed[i] += living.at[i];
+  }
+  return needed;
 }
 
 } // namespace trainc

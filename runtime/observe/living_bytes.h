@@ -3,8 +3,10 @@
 // How many bytes of an arena the tensors of a function take over its steps.
 #pragma once
 
+#include "runtime/plan/plan.h"
+
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 namespace trainc {
@@ -16,8 +18,8 @@ struct living_bytes {
   std::vector<int64_t> between; // before each step, and at the end
 };
 
-// Of an entry of plan/memory.json. Throws what nlohmann::json throws where it is not as it should
-// be.
-living_bytes living_bytes_of(const nlohmann::json &entry, const char *arena);
+living_bytes living_bytes_of(const planned_entry &entry, const std::string &arena);
+// Bytes of activations and stash that the function needs at each step.
+std::vector<int64_t> needed_bytes_of(const planned_entry &entry);
 
 } // namespace trainc

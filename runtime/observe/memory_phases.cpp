@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/observe/memory_phases.h"
 
-#include "runtime/failure.h"
 #include "runtime/observe/living_bytes.h"
-#include "runtime/observe/plan_file.h"
-#include "runtime/observe/step_plan.h"
+#include "runtime/plan/titles.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,30 +10,11 @@
 namespace trainc {
 namespace {
 
-using nlohmann::json;
-
 constexpr const char *whole_step = "forward_backward", *update_of_step = "update";
 
-int first_backward_of(const json &computes) {
-  auto is_of_backward = [](const json &names) {
-    return !names.empty() && length_of_prefix(names.front().get<std::string>()) > 0;
-  };
-  return static_cast<int>(std::find_if(computes.begin(), computes.end(), is_of_backward) -
-                          computes.begin());
-}
-
-template <typename Visit> void for_each_entry(const std::string &path, const Visit &visit) {
-  const std::optional<json> plan = read_plan_file(path);
-  try {
-    if (plan) {
-      for (const json &entry : plan->at("entries"))
-        visit(entry.at("entry").get<std::string>(), entry);
-      return;
-    }
-  } catch (const std::exception &) { // whatever is not as it should be
-  }
-  throw failure(exit_data, path + (plan ? ": is not a plan of this trainer" : ": cannot be read") +
-                               "\n  try: keep plan/ beside the trainer, as trainc wrote it");
+int first_backward_of(const std::vector<planned_step> &steps) {
+  auto is_of_backward = [](const planned_step &step) { return length_of_prefix(step.title()) > 0; };
+  return static_cast<int>(std::find_if(steps.begin(), steps.end(), is_of_backward) - steps.begin());
 }
 
 } // namespace
@@ -46,14 +25,11 @@ const char *name_of(memory_phase phase) {
   return names[static_cast<int>(phase)];
 }
 
-std::map<std::string, function_memory> read_function_memory(const std::string &folder) {
+std::map<std::string, function_memory> function_memories(const plan &plan) {
   std::map<std::string, function_memory> functions;
-  for_each_entry(folder + "/memory.json", [&](const std::string &name, const json &entry) {
-    functions[name].alive = living_bytes_of(entry, "activations").between;
-  });
-  for_each_entry(folder + "/nodes.json", [&](const std::string &name, const json &entry) {
-    functions[name].first_backward = first_backward_of(entry.at("computes"));
-  });
+  for (const planned_entry &entry : plan.entries)
+    functions[entry.name] = {living_bytes_of(entry, "activations").between,
+                             first_backward_of(entry.steps)};
   return functions;
 }
 

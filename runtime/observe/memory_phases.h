@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much memory a rank's tensors take at the phases of a training step: what plan/memory.json
-// says, followed through the functions and actions of the step.
+// How much memory a rank's tensors take at the phases of a training step: what the plan says,
+// followed through the functions and actions of the step.
 #pragma once
 
 #include "runtime/pipeline.h"
+#include "runtime/plan/plan.h"
 #include "runtime/program.h"
 
 #include <array>
@@ -36,9 +37,8 @@ struct function_memory {
   int first_backward = 0;     // the first step that computes a gradient; else their number
 };
 
-// By the function's name. Throws `failure` (exit_data) where a file of the folder, `plan` beside
-// the trainer, cannot be used.
-std::map<std::string, function_memory> read_function_memory(const std::string &folder);
+// By the function's name.
+std::map<std::string, function_memory> function_memories(const plan &plan);
 
 // Follows a training step. Of a phase that comes more than once, with several micro-batches, the
 // time counts at which most bytes are alive.

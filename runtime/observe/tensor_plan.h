@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tensors the entry functions have, and where they lie when a step has ended: what
-// plan/memory.json beside the trainer says.
+// Which tensors the entry functions have, and where they lie when a step has ended.
 #pragma once
 
+#include "runtime/plan/plan.h"
 #include "runtime/program.h"
 
 #include <map>
@@ -16,7 +16,7 @@ namespace trainc {
 constexpr const char *of_gradient = "gradient of ";
 inline bool is_gradient(const std::string &name) { return name.rfind(of_gradient, 0) == 0; }
 
-struct planned_tensor {
+struct placed_tensor {
   std::string name; // `h.0.mlp.act`, `gradient of h.0.mlp.act`
   arena_kind arena;
   int64_t offset; // bytes from the arena's base
@@ -27,12 +27,12 @@ struct planned_tensor {
 };
 
 struct planned_function {
-  std::vector<planned_tensor> arguments;         // as they are at its start
-  std::vector<std::vector<planned_tensor>> made; // by each step
+  std::vector<placed_tensor> arguments;         // as they are at its start
+  std::vector<std::vector<placed_tensor>> made; // by each step
 };
 
-// By the function's name. Throws `failure` (exit_data) where the file is not there or is not a plan
-// of this trainer's compiler.
-std::map<std::string, planned_function> read_tensor_plan(const std::string &path);
+// By the function's name. Throws `failure` (exit_data) where the plan is not one of this trainer's
+// compiler.
+std::map<std::string, planned_function> placed_tensors(const plan &plan);
 
 } // namespace trainc

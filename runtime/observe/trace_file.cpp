@@ -33,8 +33,11 @@ int track_of(slice_kind kind) {
 
 } // namespace
 
-trace_file::trace_file(const std::string &path, const planned_steps &plan, double product_rate)
-    : file_(path), plan_(plan), product_rate_(product_rate), text_("{\"traceEvents\": [\n") {}
+trace_file::trace_file(const std::string &path, const plan &plan, double product_rate)
+    : file_(path), plan_(plan), product_rate_(product_rate), text_("{\"traceEvents\": [\n") {
+  for (const planned_entry &entry : plan.entries)
+    needed_[entry.name] = needed_bytes_of(entry);
+}
 
 void trace_file::put(const event &what) {
   text_ += (is_first_ ? "" : ",\n") + what.dump(-1, ' ', false, event::error_handler_t::replace);
@@ -136,30 +139,30 @@ void trace_file::add_step(const rank_trace &of, const trace_slice &slice, event 
   what["cat"] = "plan";
   what["name"] = "step " + std::to_string(slice.number);
   details = {{"entry", entry}, {"number", slice.number}};
-  auto function = plan_.find(entry);
-  if (function == plan_.end() || static_cast<size_t>(slice.number) >= function->second.size())
+  const planned_entry *function = plan_.find(entry);
+  const auto number = static_cast<size_t>(slice.number);
+  if (!function || number >= function->steps.size())
     return;
-  const planned_step &step = function->second[static_cast<size_t>(slice.number)];
-  what["name"] = step.kernel;
+  const planned_step &step = function->steps[number];
+  const planned_kernel &kernel = function->kernel_of(step);
+  what["name"] = kernel.text;
   std::string nodes;
-  for (const std::string &node : step.nodes)
+  for (const std::string &node : step.computes)
     nodes += (nodes.empty() ? "" : ", ") + node;
   if (!nodes.empty())
     details["nodes"] = nodes;
-  if (const std::string module = nodes.empty() ? "" : module_of(step.nodes.front());
-      !module.empty())
+  if (const std::string module = nodes.empty() ? "" : module_of(step.title()); !module.empty())
     details["module"] = module;
   const double seconds = slice.end - slice.begin;
-  if (step.flops >= 0 && seconds > 0) {
-    details["flops"] = step.flops;
-    details["bytes"] = step.bytes;
-    details["gflops_per_second"] = step.flops / seconds * 1e-9;
-    details["gigabytes_per_second"] = step.bytes / seconds * 1e-9;
+  if (seconds > 0) {
+    details["flops"] = kernel.flops;
+    details["bytes"] = double(kernel.bytes);
+    details["gflops_per_second"] = kernel.flops / seconds * 1e-9;
+    details["gigabytes_per_second"] = double(kernel.bytes) / seconds * 1e-9;
     if (product_rate_ > 0)
-      details["share_of_product"] = step.flops / seconds / product_rate_;
+      details["share_of_product"] = kernel.flops / seconds / product_rate_;
   }
-  if (step.alive >= 0)
-    add_memory(of.rank, slice.begin, step.alive);
+  add_memory(of.rank, slice.begin, needed_.at(entry)[number]);
 }
 
 // A flow from the action that sends to the one that receives, which may begin before that: the flow

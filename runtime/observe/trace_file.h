@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/files/output_file.h"
-#include "runtime/observe/step_plan.h"
+#include "runtime/plan/plan.h"
 
 #include <nlohmann/json.hpp>
 
@@ -43,7 +43,7 @@ class trace_file {
 public:
   // `product_rate`: operations per second of a large matrix product; 0: not known. Throws `failure`
   // (exit_disk), as all that follows.
-  trace_file(const std::string &path, const planned_steps &plan, double product_rate = 0);
+  trace_file(const std::string &path, const plan &plan, double product_rate = 0);
 
   void add(rank_trace trace);
   void publish();
@@ -60,7 +60,8 @@ private:
   void add_memory(int rank, double seconds, int64_t bytes);
 
   output_file file_;
-  const planned_steps &plan_;
+  const plan &plan_;
+  std::map<std::string, std::vector<int64_t>> needed_; // bytes at each step, by function
   double product_rate_;
   std::string text_; // that is not written yet
   bool is_first_ = true;

@@ -67,7 +67,7 @@ constexpr command_row commands[] = {
      "count nor go.",
      "checkpoints verify --run runs/gpt2-0001", "list|verify|prune"},
     {command_profile, "profile", "measure the steps of the plan",
-     "Takes training steps and measures what every step of plan/steps.txt, every action of a stage "
+     "Takes training steps and measures what every step of the plan, every action of a stage "
      "and\n"
      "every message takes, on each rank. Inputs without data are made up; parameters are the "
      "initial\n"
@@ -431,7 +431,8 @@ std::vector<option_row> watch_rows() {
           .of_one_start(),
       row("watch", &values::watch, "PATTERN", command_train,
           "write statistics of the tensors whose names match this regular expression as a whole: "
-          "the names of plan/memory.txt, 'gradient of NAME', 'update of PARAMETER'; '.*': of all")
+          "the names that trainc-inspect OUT memory shows, 'gradient of NAME', 'update of "
+          "PARAMETER'; '.*': of all")
           .of_one_start()
           .checked(check_pattern)
           .refused({"watch dry-run !watch-folder"}, "a dry run keeps nothing",

@@ -14,6 +14,9 @@ namespace trainc {
 
 // What the ranks of a host have once for all of them, each a share.
 enum class sharing { none, state, gradients }; // parameters and optimizer state; gradients too
+constexpr const char *name_of(sharing shared) {
+  return shared == sharing::none ? "none" : shared == sharing::state ? "state" : "gradients";
+}
 
 // What a stage has for itself, in bytes.
 struct stage_needs {
@@ -22,7 +25,8 @@ struct stage_needs {
   int64_t messages = 0; // places for them
 };
 
-// What the program was planned to need. Bytes of arenas, which are of all stages.
+// What the program was planned to need; `members` as in runtime/plan/plan.h. Bytes of arenas, which
+// are of all stages.
 struct memory_needs {
   int64_t parameters = 0, gradients = 0, state = 0, workspace = 0, constants = 0;
   int64_t frozen = 0;              // weights that are mapped: a host has them once
@@ -30,6 +34,11 @@ struct memory_needs {
   bool every_rank_has_all = false; // parameters and gradients, of all stages (CUDA)
   bool state_in_parts = false;     // where every rank has these: of state what it updates
   std::vector<stage_needs> stages; // one where the step is in one piece
+
+  template <typename Visit> void members(Visit &visit) {
+    visit("parameters", parameters, "gradients", gradients, "optimizer_state", state, "workspace",
+          workspace, "constants", constants, "frozen", frozen);
+  }
 };
 
 struct rank_layout {
@@ -53,6 +62,14 @@ struct rank_memory {
   int64_t bytes() const {
     return parameters + frozen + gradients + accumulators + state + activations + stash + messages +
            workspace + constants;
+  }
+
+  template <typename Visit> void members(Visit &visit) {
+    visit("parameter_bytes", parameters, "frozen_bytes", frozen, "gradient_bytes", gradients,
+          "accumulator_bytes", accumulators, "state_bytes", state, "activation_bytes", activations,
+          "stash_bytes", stash, "message_bytes", messages, "workspace_bytes", workspace,
+          "constant_bytes", constants);
+    visit.sum("bytes", bytes());
   }
 };
 

@@ -6,6 +6,7 @@
 #include "runtime/step/finite_watch.h"
 
 #include "runtime/files/data_types.h"
+#include "runtime/plan/titles.h"
 #include "runtime/words.h"
 
 #include <algorithm>
@@ -35,23 +36,23 @@ bool is_below_zero(const tensor_statistics &has) {
 
 } // namespace
 
-finite_watch::finite_watch(run &run)
-    : plan_observer(run), taker_(most_elements()),
-      steps_(read_planned_steps(run.folder + "/plan", /*has_details=*/true,
-                                [](const std::string &) {})),
-      origins_(read_origins(run.folder + "/plan")) {}
+finite_watch::finite_watch(run &run) : plan_observer(run), taker_(most_elements()) {
+  for (const planned_node &node : plan_.nodes)
+    if (!node.name.empty())
+      nodes_[node.name] = &node;
+}
 
 void finite_watch::entered(const char *name, const planned_function *function) {
   function_ = name;
   if (!function || strcmp(name, "forward_backward") != 0)
     return;
-  for (const planned_tensor &tensor : function->arguments)
+  for (const placed_tensor &tensor : function->arguments)
     if (tensor.arena == arena_kind::parameters || tensor.arena == arena_kind::activations)
       look_at(tensor, -1);
 }
 
-void finite_watch::made(int step, const std::vector<planned_tensor> &tensors) {
-  for (const planned_tensor &tensor : tensors)
+void finite_watch::made(int step, const std::vector<placed_tensor> &tensors) {
+  for (const placed_tensor &tensor : tensors)
     look_at(tensor, step);
 }
 
@@ -64,12 +65,12 @@ std::string finite_watch::computation::text() const {
 // What one step fused; nothing where the plan does not say.
 finite_watch::computations finite_watch::computed_in(int step) const {
   computations all;
-  const auto of = steps_.find(function_);
-  if (step < 0 || of == steps_.end() || static_cast<size_t>(step) >= of->second.size())
+  const planned_entry *of = plan_.find(function_);
+  if (step < 0 || !of || static_cast<size_t>(step) >= of->steps.size())
     return all;
-  for (const std::string &name : of->second[static_cast<size_t>(step)].nodes) {
-    const auto known = origins_.find(name.substr(length_of_prefix(name)));
-    all.push_back({name, known == origins_.end() ? node_origin() : known->second});
+  for (const std::string &title : of->steps[static_cast<size_t>(step)].computes) {
+    const auto known = nodes_.find(name_in(title));
+    all.push_back({title, known == nodes_.end() ? planned_node() : *known->second});
   }
   return all;
 }
@@ -109,8 +110,7 @@ std::string finite_watch::advice_on(const std::string &tensor, const computation
     if (is_one_of(logarithms, each.of.operation) ||
         (is_of_division && is_one_of(divisions, each.of.operation)) ||
         (is_of_division && is_gradient(each.name) && is_one_of(powers, each.of.operation)))
-      return "an input of " +
-             computation{each.name.substr(length_of_prefix(each.name)), each.of}.text() +
+      return "an input of " + computation{name_in(each.name), each.of}.text() +
              " that keeps away from 0, such as by an epsilon";
   for (const computation &each : computed)
     if (each.name == tensor && !each.of.operation.empty())
@@ -120,7 +120,7 @@ std::string finite_watch::advice_on(const std::string &tensor, const computation
 }
 
 // `step` is the one that made it; below 0: it was there before.
-void finite_watch::look_at(const planned_tensor &tensor, int step) {
+void finite_watch::look_at(const placed_tensor &tensor, int step) {
   if (!found_.empty() || is_integer(tensor.type) || tensor.type == data_type::boolean)
     return;
   const int64_t elements = tensor.elements();
@@ -144,7 +144,7 @@ void finite_watch::note(const std::string &tensor, const tensor_statistics &has)
   }
 }
 
-void finite_watch::find(const planned_tensor &tensor, const tensor_statistics &has,
+void finite_watch::find(const placed_tensor &tensor, const tensor_statistics &has,
                         const computations &computed) {
   found_ = "'" + tensor.name + "'";
   if (micro_batch_ > 0)

@@ -3,7 +3,6 @@
 // Looks for the first tensor of a training step that is not finite.
 #pragma once
 
-#include "runtime/observe/step_plan.h"
 #include "runtime/observe/tensor_statistics.h"
 #include "runtime/step/plan_observer.h"
 
@@ -28,19 +27,19 @@ public:
 
 protected:
   void entered(const char *name, const planned_function *function) override;
-  void made(int step, const std::vector<planned_tensor> &tensors) override;
+  void made(int step, const std::vector<placed_tensor> &tensors) override;
 
 private:
   struct computation {
     std::string name;
-    node_origin of; // a node of the model; empty where it is none's
+    planned_node of; // a node of the model; empty where it is none's
     std::string text() const;
   };
   using computations = std::vector<computation>;
 
-  void look_at(const planned_tensor &tensor, int step);
+  void look_at(const placed_tensor &tensor, int step);
   void note(const std::string &tensor, const tensor_statistics &has);
-  void find(const planned_tensor &tensor, const tensor_statistics &has,
+  void find(const placed_tensor &tensor, const tensor_statistics &has,
             const computations &computed);
   computations computed_in(int step) const;
   bool may_be_mask(const std::string &tensor, const computations &computed) const;
@@ -49,9 +48,8 @@ private:
   static std::string text_of(const computations &computed);
 
   statistics_taker taker_;
-  const planned_steps steps_;
-  const std::map<std::string, node_origin> origins_;
-  std::string function_; // that runs
+  std::map<std::string, const planned_node *> nodes_; // by their names in plans
+  std::string function_;                              // that runs
   std::string found_, advice_, masked_, of_largest_;
   double largest_ = 0;
   bool has_grown_ = false;

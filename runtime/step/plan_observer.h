@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/observe/tensor_plan.h"
+#include "runtime/plan/read_plan.h"
 #include "runtime/step/gradient_step.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ class plan_observer : public step_clock, public action_observer {
 public:
   // Throws `failure` (exit_data) where there is no plan beside the trainer.
   explicit plan_observer(run &run)
-      : run_(run), functions_(read_tensor_plan(run.folder + "/plan/memory.json")) {}
+      : run_(run), plan_(read_plan(run.folder)), functions_(placed_tensors(plan_)) {}
 
   // Around training steps: all that the device and `gradient` do is told from here on.
   void attach(gradient_step &gradient) {
@@ -52,13 +53,13 @@ protected:
   // A function begins; null: it is not in the plan, or is not looked at.
   virtual void entered(const char *name, const planned_function *function) = 0;
   // The tensors are there: step `step` of the function, which makes them, has ended.
-  virtual void made(int step, const std::vector<planned_tensor> &tensors) = 0;
+  virtual void made(int step, const std::vector<placed_tensor> &tensors) = 0;
 
   // Elements of the largest tensor.
   int64_t most_elements() const {
     int64_t most = 1;
-    auto look_at = [&](const std::vector<planned_tensor> &tensors) {
-      for (const planned_tensor &tensor : tensors)
+    auto look_at = [&](const std::vector<placed_tensor> &tensors) {
+      for (const placed_tensor &tensor : tensors)
         most = std::max(most, tensor.elements());
     };
     for (const auto &[name, function] : functions_) {
@@ -75,6 +76,7 @@ protected:
   }
 
   run &run_;
+  const plan plan_;
   std::map<std::string, planned_function> functions_;
   arenas memory_ = {};
   int64_t micro_batch_ = 0;

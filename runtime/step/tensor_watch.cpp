@@ -38,20 +38,20 @@ tensor_watch::tensor_watch(run &run, const name_pattern &names, const char *opti
   if (!matches_any())
     throw failure(exit_usage, std::string("option --") + option +
                                   ": no tensor has a name that the pattern matches as a whole\n  "
-                                  "try: a name of " +
-                                  run.folder + "/plan/memory.txt, or '.*' for all");
+                                  "try: a name that trainc-inspect " +
+                                  run.folder + " memory shows, or '.*' for all");
   taker_.emplace(most_elements());
 }
 
 // Parameters stay: they say which are read by the functions of this rank.
 void tensor_watch::drop_others(const name_pattern &names, watched_kinds kinds) {
-  auto is_other = [&](const planned_tensor &tensor) {
+  auto is_other = [&](const placed_tensor &tensor) {
     return kinds == watched_kinds::of_parameters || !names.matches(tensor.name);
   };
   for (const char *other : {update_function, "evaluate", "count_labels", "round_parameters"})
     functions_.erase(other);
   for (auto &[name, function] : functions_) {
-    std::erase_if(function.arguments, [&](const planned_tensor &tensor) {
+    std::erase_if(function.arguments, [&](const placed_tensor &tensor) {
       return tensor.arena != arena_kind::parameters &&
              (tensor.arena != arena_kind::activations || is_other(tensor));
     });
@@ -86,7 +86,7 @@ void tensor_watch::add_parameters(const name_pattern &names) {
 }
 
 bool tensor_watch::matches_any() const {
-  auto is_value = [](const planned_tensor &tensor) {
+  auto is_value = [](const placed_tensor &tensor) {
     return tensor.arena != arena_kind::parameters;
   };
   for (const auto &[name, function] : functions_)
@@ -118,7 +118,7 @@ void tensor_watch::end_step() {
 void tensor_watch::entered(const char *name, const planned_function *function) {
   if (!function)
     return strcmp(name, update_function) == 0 ? take_gradients() : void();
-  for (const planned_tensor &tensor : function->arguments)
+  for (const placed_tensor &tensor : function->arguments)
     if (tensor.arena != arena_kind::parameters)
       take(tensor, tensor_kind::input);
     else
@@ -127,13 +127,13 @@ void tensor_watch::entered(const char *name, const planned_function *function) {
 }
 
 // Gradients of parameters are those of the step where it has one micro-batch.
-void tensor_watch::made(int, const std::vector<planned_tensor> &tensors) {
-  for (const planned_tensor &tensor : tensors)
+void tensor_watch::made(int, const std::vector<placed_tensor> &tensors) {
+  for (const placed_tensor &tensor : tensors)
     if (tensor.arena != arena_kind::gradients || batches_ > 1)
       take(tensor, is_gradient(tensor.name) ? tensor_kind::gradient : tensor_kind::value);
 }
 
-void tensor_watch::take(const planned_tensor &tensor, tensor_kind kind) {
+void tensor_watch::take(const placed_tensor &tensor, tensor_kind kind) {
   const int64_t bytes = tensor.elements() * bytes_of(tensor.type);
   sink_->take({.step = training_step_,
                .micro_batch = micro_batch_,

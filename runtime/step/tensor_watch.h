@@ -53,7 +53,7 @@ public:
 
 protected:
   void entered(const char *name, const planned_function *function) override;
-  void made(int step, const std::vector<planned_tensor> &tensors) override;
+  void made(int step, const std::vector<placed_tensor> &tensors) override;
 
 private:
   // A parameter, or a buffer, of the program.
@@ -71,7 +71,7 @@ private:
   void drop_others(const name_pattern &names, watched_kinds kinds);
   void add_parameters(const name_pattern &names);
   bool matches_any() const;
-  void take(const planned_tensor &tensor, tensor_kind kind);
+  void take(const placed_tensor &tensor, tensor_kind kind);
   void take_gradients();
   void take_parameters();
   double gradient_scale();

@@ -3,7 +3,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/files/run_files.h"
-#include "runtime/observe/step_plan.h"
+#include "runtime/plan/read_plan.h"
 #include "runtime/ranks/stage_layout.h"
 
 #include <algorithm>
@@ -168,12 +168,11 @@ void step_profile::write(int64_t last) {
 }
 
 void step_profile::write_file(const std::string &path, double product_rate) {
-  planned_steps plan;
+  plan plan;
   std::optional<trace_file> file;
   trace_.gather(run_.prog, [&](rank_trace trace) {
     if (!file) {
-      plan = read_planned_steps(run_.folder + "/plan", /*has_details=*/true,
-                                [&](const std::string &text) { output_.warn(text); });
+      plan = read_plan(run_.folder, [&](const std::string &text) { output_.warn(text); });
       begin_folder(path);
       file.emplace(path, plan, product_rate);
     }

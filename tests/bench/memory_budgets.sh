@@ -30,7 +30,7 @@ only=()
 for i in 0 1 2 3 4 5 6 7 8 9; do
   budget=$((least + (most - least) * i / 9))
   "$build/bin/trainc" "$@" --memory-budget $budget "${only[@]}" --quiet -o "$scratch/out"
-  read -r planned time < <(awk '/^all arenas/ { p = $5 } /^time of a step/ { print p, $NF }' "$scratch/out/plan/recompute.txt")
+  read -r planned time < <(awk '/^all arenas/ { p = $5 } /^time of a step/ { print p, $NF }' <("$build/bin/trainc-inspect" "$scratch/out" recompute))
   echo "budget $budget planned $planned time $time"
   [ "$planned" -le $budget ] || { echo "more than the budget is planned" && exit 1; }
   awk -v a="$time" -v b="${before:-9}" 'BEGIN { exit a > b + 0.01 }' || { echo "a larger budget is slower" && exit 1; }

@@ -13,6 +13,7 @@ tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${TRAINC_FILL:=$(dirname "$TRAINC")/trainc-fill}"
 : "${TRAINC_DATA:=$(dirname "$TRAINC")/trainc-data}"
 : "${TRAINC_RUN:=$(dirname "$TRAINC")/trainc-run}"
+: "${TRAINC_INSPECT:=$(dirname "$TRAINC")/trainc-inspect}"
 : "${TRAINC_MODELS:=$tree/tests/models}"
 data=$TRAINC_MODELS/data
 
@@ -131,6 +132,9 @@ stopped() {
   wait "$1" || status=$?
   [ $status = 9 ] || { cat "$2"; fail "exit code $status of a run that was stopped, expected 9"; }
 }
+
+# plan_of FOLDER VIEW: what the plan says of memory, kernels, steps, parameters, recompute or schedule
+plan_of() { "$TRAINC_INSPECT" "$1" "$2"; }
 
 # Runs a command with its output in a file that is shown only if it fails.
 quietly() {

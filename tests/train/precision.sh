@@ -53,7 +53,7 @@ trains() {
 
 # takes_less PRECISION: memory for activations than f32, of what was trained last
 takes_less() {
-  bytes_of() { sed -n 's/^activations  *\([0-9]*\) .*/\1/p' "$1/plan/memory.txt"; }
+  bytes_of() { sed -n 's/^activations  *\([0-9]*\) .*/\1/p' <(plan_of "$1" memory); }
   [ "$(($(bytes_of "$1") * 10))" -lt "$(($(bytes_of f32) * 9))" ] || fail "activations take as much as in f32"
 }
 

@@ -2,8 +2,8 @@
 #include "tools/inspect/explored_passes.h"
 
 #include "runtime/failure.h"
-#include "tools/inspect/plan_text.h"
-#include "tools/inspect/program_names.h"
+#include "tools/inspect/name_search.h"
+#include "tools/inspect/text_file.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"

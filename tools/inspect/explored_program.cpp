@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/explored_program.h"
 
-#include "tools/inspect/emitted_source.h"
+#include "tools/inspect/mapped_source.h"
 #include "tools/inspect/name_search.h"
-#include "tools/inspect/plan_text.h"
-#include "tools/inspect/step_texts.h"
 #include "tools/inspect/step_times.h"
+#include "tools/inspect/text_file.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -21,11 +20,11 @@ namespace {
 
 class ExploredProgram {
 public:
-  ExploredProgram(const std::string &folder, const ExploredPasses &passes, ordered_json &document)
-      : folder(folder), passes(passes), document(document), program(readProgramNames(folder)),
-        search(program) {
+  ExploredProgram(const std::string &folder, const plan &program, const ExploredPasses &passes,
+                  ordered_json &document)
+      : passes(passes), document(document), program(program), search(program) {
     if (std::filesystem::exists(folder + "/source"))
-      source.emplace(folder);
+      source.emplace(folder, program);
   }
 
   void addAll(const std::string &profile) {
@@ -40,24 +39,23 @@ public:
 
 private:
   void addNodes() {
-    for (const NodeNames &node : program.nodes)
+    for (const planned_node &node : program.nodes)
       document["nodes"].push_back(
-          {{"node", node.node}, {"operator", node.operation}, {"values", node.values}});
+          {{"node", node.label}, {"operator", node.operation}, {"values", node.values}});
   }
 
   void addSteps(const std::string &profile) {
-    const StepTexts texts(folder);
     std::map<std::pair<std::string, int>, StepTime> times;
     if (!profile.empty())
       times = readStepTimes(profile);
-    for (const NamedStep &step : program.steps) {
-      ordered_json added = {{"entry", step.entry},
+    for (const StepOfEntry &step : search.allSteps()) {
+      ordered_json added = {{"entry", step.entry->name},
                             {"step", step.number},
-                            {"text", texts.of(step)},
-                            {"computes", step.computes}};
+                            {"text", step.entry->kernel_of(*step.part).text},
+                            {"computes", step->computes}};
       if (source)
         addLines(step, added);
-      if (auto time = times.find({step.entry, step.number}); time != times.end()) {
+      if (auto time = times.find({step.entry->name, step.number}); time != times.end()) {
         added["seconds"] = time->second.seconds;
         added["times"] = time->second.times;
       }
@@ -65,27 +63,26 @@ private:
     }
   }
 
-  void addLines(const NamedStep &step, ordered_json &added) const {
-    const auto add = [&](const char *name, std::optional<SourceLines> lines) {
-      if (lines)
-        added[name] = {lines->first, lines->last};
-    };
-    add("lines", source->linesOfStep(step.entry, step.number));
-    add("kernel_lines", source->linesOfKernel(step.entry, step.number));
-    if (std::string kernel = source->kernelOf(step.entry, step.number); !kernel.empty())
-      added["kernel"] = kernel;
+  void addLines(const StepOfEntry &step, ordered_json &added) const {
+    if (const source_lines *lines = source->linesOfStep(step))
+      added["lines"] = {lines->first, lines->last};
+    if (const mapped_kernel *kernel = source->kernelOf(step)) {
+      added["kernel_lines"] = {kernel->lines.first, kernel->lines.last};
+      added["kernel"] = kernel->name;
+    }
   }
 
   void addTensors() {
-    for (const NamedTensor &tensor : program.tensors) {
+    for (const TensorOfEntry &tensor : search.allTensors()) {
       const int number = int(document["tensors"].size());
-      ordered_json added = {{"tensor", tensor.name},   {"entry", tensor.entry},
-                            {"arena", tensor.arena},   {"offset", tensor.offset},
-                            {"bytes", tensor.bytes},   {"first_step", tensor.first},
-                            {"last_step", tensor.last}};
-      if (source)
-        added["used_by"] = source->stepsWith(tensor);
-      document["tensors"].push_back(std::move(added));
+      document["tensors"].push_back({{"tensor", tensor->name},
+                                     {"entry", tensor.entry->name},
+                                     {"arena", tensor->arena},
+                                     {"offset", tensor->offset},
+                                     {"bytes", tensor->bytes},
+                                     {"first_step", tensor->first},
+                                     {"last_step", tensor->last},
+                                     {"used_by", tensor->used_by}});
       for (const std::string &name : search.namesOf(tensor))
         tensorsOf[name].push_back(number);
     }
@@ -105,12 +102,12 @@ private:
     const std::string whole = search.computedAs(name);
     if (auto known = numbers.find(whole); whole != name && known != numbers.end())
       subject["part_of"] = known->second;
-    for (const NodeNames *node : search.nodesOf(name))
+    for (const planned_node *node : search.nodesOf(name))
       subject["nodes"].push_back(node - program.nodes.data());
-    if (const ParameterNames *parameter = search.parameterOf(name))
-      subject["parameter"] = parameter->others;
-    for (const NamedStep *step : search.stepsOf(whole))
-      subject["steps"].push_back(step - program.steps.data());
+    if (const planned_parameter *parameter = search.parameterOf(name))
+      subject["parameter"] = fileNamesOf(*parameter);
+    for (const StepOfEntry *step : search.stepsOf(whole))
+      subject["steps"].push_back(step - search.allSteps().data());
     if (auto tensors = tensorsOf.find(whole); tensors != tensorsOf.end())
       subject["tensors"] = tensors->second;
   }
@@ -123,18 +120,16 @@ private:
       if (llvm::StringRef(each.operation).starts_with("kernel."))
         operations[each.entry].push_back(&each);
     ordered_json of = ordered_json::array();
-    for (size_t i = 0; i < program.steps.size();) {
-      const std::string &entry = program.steps[i].entry;
-      const size_t begin = i;
+    size_t before = 0; // steps
+    for (const planned_entry &entry : program.entries) {
+      size_t i = 0;
       ordered_json found = ordered_json::array();
-      for (const EntryOperation *each : operations[entry])
-        if (i < program.steps.size() && program.steps[i].entry == entry &&
-            program.steps[i].computes == each->titles)
-          found.push_back({each->index, i++});
-      if (i == program.steps.size() || program.steps[i].entry != entry)
+      for (const EntryOperation *each : operations[entry.name])
+        if (i < entry.steps.size() && entry.steps[i].computes == each->titles)
+          found.push_back({each->index, before + i++});
+      if (i == entry.steps.size())
         of.insert(of.end(), found.begin(), found.end());
-      for (i = begin; i < program.steps.size() && program.steps[i].entry == entry;)
-        ++i;
+      before += entry.steps.size();
     }
     document["steps_of_last_pass"] = of;
   }
@@ -145,12 +140,11 @@ private:
       document["source"][name] = {{"file", file}, {"text", readText(file)}};
   }
 
-  const std::string &folder;
   const ExploredPasses &passes;
   ordered_json &document;
-  const ProgramNames program;
+  const plan &program;
   const NameSearch search;
-  std::optional<EmittedSource> source;
+  std::optional<MappedSource> source;
   std::map<std::string, std::vector<int>> tensorsOf; // numbers by what they are of
 };
 
@@ -166,9 +160,9 @@ void addNames(const ExploredPasses &passes, ordered_json &document) {
   }
 }
 
-void addProgram(const std::string &folder, const std::string &profile, const ExploredPasses &passes,
-                ordered_json &document) {
-  ExploredProgram(folder, passes, document).addAll(profile);
+void addProgram(const std::string &folder, const plan &program, const std::string &profile,
+                const ExploredPasses &passes, ordered_json &document) {
+  ExploredProgram(folder, program, passes, document).addAll(profile);
 }
 
 } // namespace trainc::inspect

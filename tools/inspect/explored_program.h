@@ -4,6 +4,7 @@
 // steps of the plan with their lines of the source and times, and tensors with their places.
 #pragma once
 
+#include "runtime/plan/plan.h"
 #include "tools/inspect/explored_passes.h"
 
 #include <nlohmann/json.hpp>
@@ -17,7 +18,7 @@ void addNames(const ExploredPasses &passes, nlohmann::ordered_json &document);
 
 /// Adds `subjects`, `nodes`, `steps`, `tensors`, and of the last pass the step of each operation;
 /// `source`, where the folder has one. `profile`: a file, or empty. Throws `failure` (exit_data).
-void addProgram(const std::string &folder, const std::string &profile, const ExploredPasses &passes,
-                nlohmann::ordered_json &document);
+void addProgram(const std::string &folder, const plan &program, const std::string &profile,
+                const ExploredPasses &passes, nlohmann::ordered_json &document);
 
 } // namespace trainc::inspect

@@ -2,11 +2,12 @@
 #include "tools/inspect/explorer.h"
 
 #include "runtime/failure.h"
+#include "runtime/plan/read_plan.h"
 #include "tools/inspect/explored_passes.h"
 #include "tools/inspect/explored_program.h"
 #include "tools/inspect/html_page.h"
 #include "tools/inspect/program_identity.h"
-#include "tools/simulate/plan_fields.h"
+#include "tools/simulate/json_document.h"
 
 #include <filesystem>
 
@@ -44,8 +45,9 @@ void checkFolder(const ExplorerSources &sources) {
                                               "  try: the output folder of trainc");
 }
 
-void checkPrograms(const ExplorerSources &sources, const std::vector<std::string> &dumps) {
-  const ProgramIdentity program = identityOfOutput(sources.folder);
+void checkPrograms(const ExplorerSources &sources, const planned_program &planned,
+                   const std::vector<std::string> &dumps) {
+  const ProgramIdentity program = identityOf(sources.folder, planned);
   checkSameProgram(program, identityOfDumps(dumps));
   if (!sources.profile.empty())
     checkSameProgram(program, identityOf(sources.profile, simulate::readDocument(sources.profile)));
@@ -71,9 +73,8 @@ std::vector<std::string> absentOf(const ExplorerSources &sources, const Explored
 
 std::vector<std::string> ExplorerSources::files() const {
   std::vector<std::string> read = dumpsOf(*this);
-  for (const char *name : {"plan/program.json", "plan/nodes.json", "plan/parameters.json",
-                           "plan/memory.json", "plan/steps.txt", "source/step.cpp",
-                           "source/kernels.cpp", "source/kernels.cu", "source/memory.h"})
+  for (const char *name : {"plan/plan.json", "plan/source_map.json", "source/step.cpp",
+                           "source/kernels.cpp", "source/kernels.cu"})
     read.push_back(folder + "/" + name);
   if (!profile.empty())
     read.push_back(profile);
@@ -88,12 +89,13 @@ std::string explorerPage(const ExplorerSources &sources) {
                                               "--dump-ir FOLDER, and --dump-ir FOLDER here too");
   if (files.empty())
     refuseDumps(sources.dumps);
-  checkPrograms(sources, files);
+  const plan program = hasPlan(sources) ? read_plan(sources.folder) : plan();
+  checkPrograms(sources, program.program, files);
   const ExploredPasses passes(files);
   ordered_json document = {{"version", 1}, {"folder", sources.folder}};
   addNames(passes, document);
   if (hasPlan(sources))
-    addProgram(sources.folder, sources.profile, passes, document);
+    addProgram(sources.folder, program, sources.profile, passes, document);
   passes.addTo(document);
   document["absent"] = absentOf(sources, passes);
   return pageWith(kExplorerPage, document);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/memory_picture.h"
 
+#include "passes/planning/plan_text.h"
 #include "runtime/byte_text.h"
 #include "tools/simulate/svg.h"
 
@@ -29,8 +30,8 @@ std::string beginningOf(const std::string &text, size_t bytes) {
 
 class Picture {
 public:
-  explicit Picture(const Entry &entry) : entry(entry) {
-    for (const Tensor &tensor : entry.tensors) {
+  explicit Picture(const planned_entry &entry) : entry(entry) {
+    for (const planned_tensor &tensor : entry.tensors) {
       if (tensor.arena != "activations")
         continue;
       tensors.push_back(&tensor);
@@ -45,9 +46,9 @@ public:
                      "<rect width='100%%' height='100%%' fill='white'/>\n"
                      "<text x='%.0f' y='22' font-size='14'>",
                      left + width + right, top + height + below, left) +
-           escaped(entry.title) + "</text>\n";
+           escaped(titleOf(entry)) + "</text>\n";
     drawAxes();
-    for (const Tensor *tensor : tensors)
+    for (const planned_tensor *tensor : tensors)
       drawTensor(*tensor);
     drawLines();
     text += simulate::legend(left, top + height + 50,
@@ -85,13 +86,13 @@ private:
     line(left, bottom, left + width, bottom, "stroke='#555555'");
   }
 
-  void drawTensor(const Tensor &tensor) {
+  void drawTensor(const planned_tensor &tensor) {
     const double x = xOf(tensor.first), w = std::max(1.0, xOf(tensor.last + 1.0) - x);
     const double h = height * double(tensor.bytes) / arena,
                  y = yOf(double(tensor.offset) + double(tensor.bytes));
     text += formatted("<rect x='%.1f' y='%.1f' width='%.1f' height='%.2f' fill='%s' "
                       "stroke='white' stroke-width='0.4'><title>",
-                      x, y, w, h, tensor.atPeak ? peakColour : otherColour) +
+                      x, y, w, h, tensor.is_at_peak ? peakColour : otherColour) +
             escaped(tensor.name) + ": " + byte_text(tensor.bytes) +
             formatted(", steps %d to %d</title></rect>\n", tensor.first, tensor.last);
     if (h > 12 && w > 60)
@@ -102,8 +103,8 @@ private:
   /// Of tensors that are alive at the peak: bytes that several of them share count once.
   double bytesAtPeak() const {
     std::vector<std::pair<int64_t, int64_t>> pieces; // begin, end
-    for (const Tensor *tensor : tensors)
-      if (tensor->atPeak)
+    for (const planned_tensor *tensor : tensors)
+      if (tensor->is_at_peak)
         pieces.emplace_back(tensor->offset, tensor->offset + tensor->bytes);
     std::sort(pieces.begin(), pieces.end());
     int64_t bytes = 0, end = 0;
@@ -116,7 +117,7 @@ private:
 
   void drawLines() {
     const bool any = std::any_of(tensors.begin(), tensors.end(),
-                                 [](const Tensor *tensor) { return tensor->atPeak; });
+                                 [](const planned_tensor *tensor) { return tensor->is_at_peak; });
     const double peak = bytesAtPeak();
     const std::string look =
         formatted("stroke='%s' stroke-width='1.5' stroke-dasharray='6 4'", lineColour);
@@ -124,8 +125,8 @@ private:
     std::string label = "arena: " + byte_text(int64_t(arena));
     if (any) {
       int step = 0; // the first at which all of them are alive
-      for (const Tensor *tensor : tensors)
-        step = tensor->atPeak ? std::max(step, tensor->first) : step;
+      for (const planned_tensor *tensor : tensors)
+        step = tensor->is_at_peak ? std::max(step, tensor->first) : step;
       const double x = xOf(step + 0.5);
       line(x, top - 8, x, top + height, look.c_str());
       label = "peak: " + byte_text(int64_t(peak)) + " alive at step " + std::to_string(step) +
@@ -136,14 +137,14 @@ private:
             escaped(label) + "</text>\n";
   }
 
-  const Entry &entry;
-  std::vector<const Tensor *> tensors; // of the arena
-  double steps = 1, arena = 1;         // the arena's bytes
+  const planned_entry &entry;
+  std::vector<const planned_tensor *> tensors; // of the arena
+  double steps = 1, arena = 1;                 // the arena's bytes
   std::string text;
 };
 
 } // namespace
 
-std::string memoryPicture(const Entry &entry) { return Picture(entry).draw(); }
+std::string memoryPicture(const planned_entry &entry) { return Picture(entry).draw(); }
 
 } // namespace trainc::inspect

@@ -3,7 +3,7 @@
 // The activations arena over the steps of an entry function as a picture.
 #pragma once
 
-#include "tools/inspect/memory_plan.h"
+#include "runtime/plan/plan.h"
 
 #include <string>
 
@@ -11,6 +11,6 @@ namespace trainc::inspect {
 
 /// SVG: each tensor a box from its first to its last step, at its offset: the arena as it fills and
 /// empties, with an axis of bytes, a line at the arena's size and one where most bytes are alive.
-std::string memoryPicture(const Entry &entry);
+std::string memoryPicture(const planned_entry &entry);
 
 } // namespace trainc::inspect

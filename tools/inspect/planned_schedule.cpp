@@ -17,15 +17,7 @@ std::string layoutText(const simulate::StagePlan &plan) {
 } // namespace
 
 PlannedSchedule predictedSchedule(const simulate::StagePlan &plan) {
-  planning::StepCosts costs;
-  for (const simulate::ChunkPlan &chunk : plan.chunks) {
-    planning::ChunkSeconds seconds;
-    seconds.forward = chunk.forwardTime;
-    seconds.inputGradient = chunk.backwardTime * (1 - chunk.weightGradientShare);
-    seconds.weightGradient = chunk.backwardTime * chunk.weightGradientShare;
-    costs.chunks.push_back(seconds);
-  }
-  return {planning::simulateStep(plan.schedule, 1, costs),
+  return {planning::predictedTimes(plan.stages(), plan.schedule),
           layoutText(plan) + "as predicted, if messages, exchanges and the update took no time"};
 }
 

@@ -7,9 +7,7 @@
 
 #include "dialects/train/attribute_names.h"
 #include "runtime/failure.h"
-#include "tools/simulate/plan_fields.h"
 
-#include <filesystem>
 #include <fstream>
 
 namespace trainc::inspect {
@@ -33,13 +31,6 @@ std::string attributeIn(const std::string &line, const std::string &name) {
 }
 
 } // namespace
-
-ProgramIdentity identityOfOutput(const std::string &folder) {
-  const std::string path = folder + "/plan/program.json";
-  if (!std::filesystem::exists(path))
-    return {};
-  return identityOf(folder, simulate::readDocument(path));
-}
 
 ProgramIdentity identityOfDumps(const std::vector<std::string> &files) {
   if (files.empty())

@@ -4,6 +4,8 @@
 // shows two programs as one.
 #pragma once
 
+#include "runtime/plan/plan.h"
+
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -16,7 +18,7 @@ struct ProgramIdentity {
   std::string fingerprint, graph; // as a run's configuration has them; empty: it does not say
 };
 
-/// `document` has the names of plan/program.json, as those of runs and profiles do.
+/// `document` has the names of a plan's program, as those of runs and profiles do.
 template <typename Json>
 ProgramIdentity identityOf(const std::string &source, const Json &document) {
   auto text = [&](const char *name) {
@@ -26,8 +28,10 @@ ProgramIdentity identityOf(const std::string &source, const Json &document) {
   return {source, text("model"), text("fingerprint"), text("graph")};
 }
 
-/// Of a folder of trainc's output. An older one says nothing.
-ProgramIdentity identityOfOutput(const std::string &folder);
+/// Of the plan of trainc's output.
+inline ProgramIdentity identityOf(const std::string &folder, const planned_program &program) {
+  return {folder, program.model, program.fingerprint, program.graph};
+}
 
 /// Of the files of --dump-ir, which say the graph.
 ProgramIdentity identityOfDumps(const std::vector<std::string> &files);

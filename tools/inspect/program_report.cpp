@@ -2,21 +2,17 @@
 #include "tools/inspect/program_report.h"
 
 #include "tools/inspect/memory_picture.h"
-#include "tools/inspect/memory_plan.h"
-#include "tools/inspect/plan_text.h"
 #include "tools/inspect/planned_schedule.h"
 #include "tools/inspect/step_times.h"
-#include "tools/simulate/plan_fields.h"
+#include "tools/simulate/json_document.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 
 namespace trainc::inspect {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
-using simulate::Fields;
 
 namespace {
 
@@ -34,9 +30,9 @@ ordered_json greatest(std::vector<ordered_json> rows, const char *by, size_t mos
 }
 
 /// The bytes of the activations arena that a function uses.
-int64_t activationsOf(const Entry &entry) {
+int64_t activationsOf(const planned_entry &entry) {
   int64_t bytes = 0;
-  for (const Tensor &tensor : entry.tensors)
+  for (const planned_tensor &tensor : entry.tensors)
     if (tensor.arena == "activations")
       bytes = std::max(bytes, tensor.offset + tensor.bytes);
   return bytes;
@@ -44,8 +40,8 @@ int64_t activationsOf(const Entry &entry) {
 
 class ProgramReport {
 public:
-  ProgramReport(const std::string &folder, const std::string &profile)
-      : folder(folder), profile(profile) {}
+  ProgramReport(const std::string &folder, const plan &program, const std::string &profile)
+      : folder(folder), program(program), profile(profile) {}
 
   ordered_json make() {
     report["folder"] = folder;
@@ -56,46 +52,33 @@ public:
   }
 
 private:
-  std::string planOf(const char *name) const { return folder + "/plan/" + name; }
-
   void addKernels() {
-    const std::string path = planOf("kernels.json");
-    const json document = simulate::readDocument(path);
     std::vector<ordered_json> rows;
-    for (const json &object : Fields(path, "the plan", document).list("entries")) {
-      const Fields entry(path, "an entry", object);
-      for (const json &planned : entry.list("kernels")) {
-        const Fields kernel(path, "a kernel", planned);
-        const auto times = double(kernel.integer("times", 0, INT32_MAX));
-        rows.push_back({{"entry", entry.text("entry")},
-                        {"step", kernel.text("step")},
-                        {"form", kernel.text("form")},
-                        {"times", times},
-                        {"flops", times * kernel.amount("flops_each")},
-                        {"bytes", times * kernel.amount("bytes_each")}});
-      }
-    }
+    for (const planned_entry &entry : program.entries)
+      for (const planned_kernel &kernel : entry.kernels)
+        rows.push_back({{"entry", entry.name},
+                        {"step", kernel.whole_text()},
+                        {"form", kernel.form},
+                        {"times", double(kernel.count)},
+                        {"flops", kernel.count * kernel.flops},
+                        {"bytes", double(kernel.count) * double(kernel.bytes)}});
     report["kernels"] = greatest(std::move(rows), "bytes", kMostKernels);
   }
 
   void addMemory() {
-    const std::string path = planOf("memory.json");
-    const json document = simulate::readDocument(path);
-    for (const json &object : Fields(path, "the plan", document).list("arenas")) {
-      const Fields arena(path, "an arena", object);
-      report["arenas"].push_back({{"arena", arena.text("arena")},
-                                  {"bytes", arena.bytes("bytes")},
-                                  {"lower_bound", arena.bytes("lower_bound")}});
-    }
-    const MemoryPlan plan = parseMemoryPlan(readText(planOf("memory.txt")));
-    if (plan.entries.empty())
+    for (const planned_arena &arena : program.memory.arenas)
+      report["arenas"].push_back(
+          {{"arena", arena.name}, {"bytes", arena.bytes}, {"lower_bound", arena.lower_bound}});
+    if (program.entries.empty())
       return;
-    const Entry &most = *std::max_element(
-        plan.entries.begin(), plan.entries.end(),
-        [](const Entry &a, const Entry &b) { return activationsOf(a) < activationsOf(b); });
+    const planned_entry &most =
+        *std::max_element(program.entries.begin(), program.entries.end(),
+                          [](const planned_entry &a, const planned_entry &b) {
+                            return activationsOf(a) < activationsOf(b);
+                          });
     std::vector<ordered_json> rows;
-    for (const Tensor &tensor : most.tensors)
-      if (tensor.atPeak)
+    for (const planned_tensor &tensor : most.tensors)
+      if (tensor.is_at_peak)
         rows.push_back({{"tensor", tensor.name},
                         {"bytes", tensor.bytes},
                         {"first_step", tensor.first},
@@ -107,11 +90,9 @@ private:
 
   /// A step in one piece, and a program without a step, have no schedule.
   void addSchedule() {
-    if (!std::filesystem::exists(planOf("stages.json")))
+    if (!program.stages || !program.stages->is_cut())
       return;
-    const simulate::StagePlan plan = simulate::readStagePlan(folder);
-    if (!plan.isCut())
-      return;
+    const simulate::StagePlan plan = simulate::stagePlanOf(folder, program);
     const PlannedSchedule planned =
         profile.empty() ? predictedSchedule(plan) : profiledSchedule(plan, profile);
     report["schedule"] = {{"title", planned.title}, {"bubble", planned.times.bubble}};
@@ -123,7 +104,9 @@ private:
           simulate::schedulePicture(plan.schedule, planned.times, planned.title, planned.axis);
   }
 
-  const std::string &folder, &profile;
+  const std::string &folder;
+  const plan &program;
+  const std::string &profile;
   ordered_json report;
 };
 
@@ -185,8 +168,9 @@ std::vector<ordered_json> profiledActions(const json &ranks) {
 
 } // namespace
 
-ordered_json programReport(const std::string &folder, const std::string &profile) {
-  return ProgramReport(folder, profile).make();
+ordered_json programReport(const std::string &folder, const plan &program,
+                           const std::string &profile) {
+  return ProgramReport(folder, program, profile).make();
 }
 
 ordered_json profileReport(const std::string &path) {

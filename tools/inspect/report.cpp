@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/report.h"
 
+#include "runtime/plan/read_plan.h"
 #include "tools/inspect/html_page.h"
 #include "tools/inspect/program_identity.h"
 #include "tools/inspect/program_report.h"
@@ -17,10 +18,11 @@ constexpr std::string_view kPage =
     ;
 
 /// Runs may be of several programs, which are compared. A plan and a profile are those of one.
-void checkPrograms(const ReportSources &sources, const ordered_json &document) {
+void checkPrograms(const ReportSources &sources, const plan &program,
+                   const ordered_json &document) {
   std::vector<ProgramIdentity> all;
   if (!sources.trainer.empty())
-    all.push_back(identityOfOutput(sources.trainer));
+    all.push_back(identityOf(sources.trainer, program.program));
   if (!sources.profile.empty())
     all.push_back(identityOf(sources.profile, document["profile"]));
   const size_t programs = all.size();
@@ -55,11 +57,12 @@ Report reportOf(const ReportSources &sources) {
       report.warnings.push_back(log.path + ": warning: " + damageText(log));
     document["runs"].push_back(runReport(run, log));
   }
+  const plan program = sources.trainer.empty() ? plan() : read_plan(sources.trainer);
   if (!sources.trainer.empty())
-    document["program"] = programReport(sources.trainer, sources.profile);
+    document["program"] = programReport(sources.trainer, program, sources.profile);
   if (!sources.profile.empty())
     document["profile"] = profileReport(sources.profile);
-  checkPrograms(sources, document);
+  checkPrograms(sources, program, document);
   document["absent"] = absentOf(sources, document);
   report.page = pageWith(kPage, document);
   return report;

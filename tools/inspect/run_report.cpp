@@ -6,7 +6,7 @@
 #include "runtime/failure.h"
 #include "runtime/files/run_files.h"
 #include "runtime/run/log_line.h"
-#include "tools/simulate/plan_fields.h"
+#include "tools/simulate/json_document.h"
 
 #include <algorithm>
 #include <cmath>

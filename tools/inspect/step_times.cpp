@@ -2,7 +2,7 @@
 #include "tools/inspect/step_times.h"
 
 #include "runtime/failure.h"
-#include "tools/simulate/plan_fields.h"
+#include "tools/simulate/json_document.h"
 
 namespace trainc::inspect {
 

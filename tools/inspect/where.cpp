@@ -2,13 +2,13 @@
 #include "tools/inspect/where.h"
 
 #include "runtime/failure.h"
-#include "tools/inspect/emitted_source.h"
+#include "runtime/plan/read_plan.h"
 #include "tools/inspect/ir_dump.h"
+#include "tools/inspect/mapped_source.h"
 #include "tools/inspect/name_search.h"
-#include "tools/inspect/plan_text.h"
 #include "tools/inspect/program_identity.h"
-#include "tools/inspect/step_texts.h"
 #include "tools/inspect/table.h"
+#include "tools/inspect/text_file.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -44,15 +44,14 @@ std::string listed(const std::vector<int> &numbers) {
 class Where {
 public:
   Where(const WhereQuestion &question, raw_ostream &stream)
-      : question(question), stream(stream), program(readProgramNames(question.folder)),
-        search(program) {}
+      : question(question), stream(stream), program(read_plan(question.folder)), search(program) {}
 
   void print() {
     const Meaning meaning = search.find(question.name);
     if (meaning.isEmpty())
       refuse();
-    for (const NodeNames *node : meaning.unoperated)
-      stream << "node '" << node->node << "' (" << node->operation
+    for (const planned_node *node : meaning.unoperated)
+      stream << "node '" << node->label << "' (" << node->operation
              << ") made no operation: it was computed when the model was read, or nothing needs "
                 "it\n";
     if (meaning.names.size() == 1)
@@ -76,8 +75,8 @@ private:
     Table table;
     for (const std::string &name : names) {
       std::vector<std::string> labels, operations;
-      for (const NodeNames *node : search.nodesOf(name)) {
-        labels.push_back(node->node);
+      for (const planned_node *node : search.nodesOf(name)) {
+        labels.push_back(node->label);
         operations.push_back(node->operation);
       }
       const bool isParameter = search.parameterOf(name);
@@ -96,10 +95,10 @@ private:
         text += (text.empty() ? "" : "; ") + entry + " " + listed(numbers);
       numbers.clear();
     };
-    for (const NamedStep *step : search.stepsOf(search.computedAs(name))) {
-      if (step->entry != entry)
+    for (const StepOfEntry *step : search.stepsOf(search.computedAs(name))) {
+      if (step->entry->name != entry)
         finish();
-      entry = step->entry;
+      entry = step->entry->name;
       numbers.push_back(step->number);
     }
     finish();
@@ -111,49 +110,47 @@ private:
     stream << name << "\n";
     printNames(name, whole);
     printDumps(name, whole);
-    const EmittedSource source(question.folder);
+    const MappedSource source(question.folder, program);
     printSteps(whole, source);
     printTensors(whole, source);
   }
 
   void printNames(const std::string &name, const std::string &whole) const {
     Table table;
-    for (const NodeNames *node : search.nodesOf(name))
-      table.add({"node", node->node, node->operation, "makes " + joined(node->values)});
-    if (const ParameterNames *parameter = search.parameterOf(name))
-      table.add({"parameter", joined(parameter->others)});
+    for (const planned_node *node : search.nodesOf(name))
+      table.add({"node", node->label, node->operation, "makes " + joined(node->values)});
+    if (const planned_parameter *parameter = search.parameterOf(name))
+      table.add({"parameter", joined(fileNamesOf(*parameter))});
     if (whole != name)
       table.add({"part of", whole + ", which is one operation"});
     table.print(stream, 2);
   }
 
-  void printSteps(const std::string &name, const EmittedSource &source) const {
-    const std::vector<const NamedStep *> steps = search.stepsOf(name);
+  void printSteps(const std::string &name, const MappedSource &source) const {
+    const std::vector<const StepOfEntry *> steps = search.stepsOf(name);
     if (steps.empty() && search.isStored(name)) // a parameter or an input
       return;
-    const StepTexts texts(question.folder);
     Table table;
-    for (const NamedStep *step : steps)
-      for (const std::string &title : step->computes)
+    for (const StepOfEntry *step : steps)
+      for (const std::string &title : step->part->computes)
         if (subjectOf(title) == name)
-          table.add({step->entry, std::to_string(step->number), title, texts.of(*step),
-                     source.lineOfStep(step->entry, step->number),
-                     source.lineOfKernel(step->entry, step->number)});
+          table.add({step->entry->name, std::to_string(step->number), title,
+                     step->entry->kernel_of(*step->part).text, source.lineOfStep(*step),
+                     source.lineOfKernel(*step)});
     stream << "\nsteps\n";
     if (table.empty())
       stream << "  none: nothing is left to compute, or an operation that it is a part of does\n";
     table.print(stream, 2);
   }
 
-  void printTensors(const std::string &name, const EmittedSource &source) const {
+  void printTensors(const std::string &name, const MappedSource &source) const {
     Table table;
-    for (const NamedTensor &tensor : program.tensors)
+    for (const TensorOfEntry &tensor : search.allTensors())
       if (llvm::is_contained(search.namesOf(tensor), name))
-        table.add({tensor.entry, tensor.arena, "at " + std::to_string(tensor.offset),
-                   std::to_string(tensor.bytes) + " bytes",
-                   "steps " + std::to_string(tensor.first) + " to " + std::to_string(tensor.last),
-                   "in " + listed(source.stepsWith(tensor)), tensor.name,
-                   source.lineOfTensor(tensor)});
+        table.add({tensor.entry->name, tensor->arena, "at " + std::to_string(tensor->offset),
+                   std::to_string(tensor->bytes) + " bytes",
+                   "steps " + std::to_string(tensor->first) + " to " + std::to_string(tensor->last),
+                   "in " + listed(tensor->used_by), tensor->name, source.lineOfTensor(tensor)});
     stream << "\nmemory\n";
     if (table.empty())
       stream << "  none: its value does not leave the step that computes it\n";
@@ -165,7 +162,7 @@ private:
     std::vector<std::string> files = dumpsIn(isNamed ? question.dumps : question.folder + "/ir");
     if (files.empty() && isNamed)
       refuseDumps(question.dumps);
-    checkSameProgram(identityOfOutput(question.folder), identityOfDumps(files));
+    checkSameProgram(identityOf(question.folder, program.program), identityOfDumps(files));
     return files;
   }
 
@@ -192,8 +189,9 @@ private:
       return;
     Table table;
     std::set<std::string> meant = {name, whole}; // and what the file calls a parameter
-    if (const ParameterNames *parameter = search.parameterOf(name))
-      meant.insert(parameter->others.begin(), parameter->others.end());
+    if (const planned_parameter *parameter = search.parameterOf(name))
+      for (const std::string &other : fileNamesOf(*parameter))
+        meant.insert(other);
     for (const std::string &file : files) {
       const std::vector<Titled> found = meantIn(file, meant);
       const size_t shown = question.all ? found.size() : std::min(found.size(), kShownOperations);
@@ -211,7 +209,7 @@ private:
 
   const WhereQuestion &question;
   raw_ostream &stream;
-  const ProgramNames program;
+  const plan program;
   const NameSearch search;
 };
 

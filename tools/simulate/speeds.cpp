@@ -5,7 +5,7 @@
 // graph).
 #include "tools/simulate/speeds.h"
 #include "runtime/failure.h"
-#include "tools/simulate/plan_fields.h"
+#include "tools/simulate/json_document.h"
 #include "tools/simulate/stage_plan.h"
 
 #include <algorithm>

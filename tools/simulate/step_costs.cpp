@@ -5,7 +5,7 @@
 // The bytes to ranks of its host and those to others go at the same time.
 #include "tools/simulate/step_costs.h"
 #include "runtime/failure.h"
-#include "tools/simulate/plan_fields.h"
+#include "tools/simulate/json_document.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,10 +36,10 @@ public:
     if (profile.stages != stages || profile.replicas < 1)
       refuse(path, "is of a program with " + std::to_string(profile.stages) + " stages, and " +
                        plan.folder + " has " + std::to_string(stages));
-    profile.shared = plan.shared;
+    profile.shared = plan.stages().shared;
     if (auto shard = document.find("shard"); shard != document.end() && *shard == "optimizer")
       profile.shared = sharing::state;
-    profile.chunks.resize(plan.chunks.size());
+    profile.chunks.resize(plan.chunks().size());
     for (const json &rank : list(document, "ranks"))
       addRank(rank);
     if (ranks != profile.stages * profile.replicas)
@@ -78,22 +78,23 @@ private:
     const double stage = number(rank, "stage");
     if (!(stage >= 0 && stage < profile.stages))
       refuse(path, "has a rank of stage " + std::to_string(stage));
-    for (size_t chunk = size_t(stage); chunk < plan.chunks.size(); chunk += size_t(profile.stages))
-      checkEntries(entries, plan.chunks[chunk]);
+    for (size_t chunk = size_t(stage); chunk < plan.chunks().size();
+         chunk += size_t(profile.stages))
+      checkEntries(entries, plan.chunks()[chunk]);
     for (const json &action : list(rank, "actions"))
       addAction(action, int(stage));
   }
 
   /// The program must be the plan's: as many steps in each entry function.
-  void checkEntries(const json &entries, const ChunkPlan &chunk) const {
-    for (const std::string &name : {chunk.forward, chunk.backward, chunk.weightGradient}) {
-      if (name.empty() || plan.entries.at(name).steps == 0)
+  void checkEntries(const json &entries, const planned_chunk &chunk) const {
+    for (const std::string &name : {chunk.forward, chunk.backward, chunk.weight_gradient}) {
+      const size_t expected = name.empty() ? 0 : plan.whole.find(name)->steps.size();
+      if (expected == 0)
         continue;
       auto found = std::find_if(entries.begin(), entries.end(),
                                 [&](const json &entry) { return text(entry, "entry") == name; });
-      const int expected = plan.entries.at(name).steps;
       const size_t steps = found == entries.end() ? 0 : list(*found, "steps").size();
-      if (int(steps) != expected)
+      if (steps != expected)
         refuse(path, "is of another program: '" + name + "' has " + std::to_string(steps) +
                          " steps, and " + std::to_string(expected) + " in " + plan.folder);
     }
@@ -108,7 +109,7 @@ private:
     ProfiledChunk &chunk = profile.chunks[size_t(number)];
     const bool isGradient =
         kind == "backward" || kind == "input gradient" || kind == "weight gradient";
-    if (isGradient && plan.shared == sharing::gradients)
+    if (isGradient && plan.stages().shared == sharing::gradients)
       (kind == "input gradient" ? chunk.inputWaiting : chunk.weightWaiting) +=
           std::max(0.0, this->number(action, "waiting")) / profile.replicas;
     if (kind == "forward")
@@ -118,7 +119,7 @@ private:
     else if (kind == "weight gradient")
       chunk.seconds.weightGradient += seconds;
     else if (kind == "backward") {
-      const double share = plan.chunks[size_t(number)].weightGradientShare;
+      const double share = plan.chunks()[size_t(number)].weight_gradient_share;
       chunk.seconds.inputGradient += seconds * (1 - share);
       chunk.seconds.weightGradient += seconds * share;
     } else if (kind == "reduce")
@@ -138,7 +139,7 @@ private:
     const bool ofGradients = kind == "send gradient" || kind == "receive gradient";
     const double boundary = number(action, "boundary");
     if ((!ofGradients && kind != "send activation" && kind != "receive activation") ||
-        !(boundary >= 0 && boundary < double(plan.boundaries.size())))
+        !(boundary >= 0 && boundary < double(plan.stages().boundaries.size())))
       refuse(path, "has an action '" + kind + "' that " + plan.folder + " has not");
     auto &[sending, receiving] = profile.messages[{int(boundary), ofGradients}];
     (isSend ? sending : receiving) += seconds;
@@ -153,20 +154,20 @@ private:
 double rooflineOf(const StagePlan &plan, const std::string &entry, const Device &device) {
   double seconds = 0;
   if (!entry.empty())
-    for (const KernelCost &kernel : plan.entries.at(entry).kernels)
-      seconds += kernel.times * device.secondsOf(kernel.flops, kernel.bytes);
+    for (const planned_kernel &kernel : plan.whole.find(entry)->kernels)
+      seconds += kernel.count * device.secondsOf(kernel.flops, double(kernel.bytes));
   return seconds;
 }
 
-planning::ChunkSeconds rooflineOf(const StagePlan &plan, const ChunkPlan &chunk,
+planning::ChunkSeconds rooflineOf(const StagePlan &plan, const planned_chunk &chunk,
                                   const Device &device) {
   planning::ChunkSeconds seconds;
   const double backward = rooflineOf(plan, chunk.backward, device);
   seconds.forward = rooflineOf(plan, chunk.forward, device);
   seconds.inputGradient = backward;
-  seconds.weightGradient = rooflineOf(plan, chunk.weightGradient, device);
-  if (chunk.weightGradient.empty()) {
-    seconds.weightGradient = backward * chunk.weightGradientShare;
+  seconds.weightGradient = rooflineOf(plan, chunk.weight_gradient, device);
+  if (chunk.weight_gradient.empty()) {
+    seconds.weightGradient = backward * chunk.weight_gradient_share;
     seconds.inputGradient -= seconds.weightGradient;
   }
   return seconds;
@@ -190,17 +191,17 @@ double agreementOf(int ranks, const Network &network) {
   return 2 * std::ceil(std::log2(double(ranks))) * link.latency;
 }
 
-using BucketExchange = std::function<double(const PlanBucket &)>; // seconds
+using BucketExchange = std::function<double(const planned_bucket &)>; // seconds
 
 /// Buckets of a chunk in the functions of another schedule: what no other chunk waits for comes
 /// last.
-void addBuckets(planning::ChunkSeconds &seconds, const ChunkPlan &chunk,
+void addBuckets(planning::ChunkSeconds &seconds, const planned_chunk &chunk,
                 const BucketExchange &exchange) {
   const double both = seconds.inputGradient + seconds.weightGradient,
                first = both > 0 ? seconds.inputGradient / both : 0;
-  const bool isOne = chunk.weightGradient.empty();
-  for (const PlanBucket &bucket : chunk.buckets) {
-    if (!isOne && !bucket.ofWeightGradient) {
+  const bool isOne = chunk.weight_gradient.empty();
+  for (const planned_bucket &bucket : chunk.buckets) {
+    if (!isOne && bucket.function != chunk.weight_gradient) {
       seconds.inputBuckets.push_back({bucket.behind, exchange(bucket)});
       continue;
     }
@@ -212,16 +213,17 @@ void addBuckets(planning::ChunkSeconds &seconds, const ChunkPlan &chunk,
 }
 
 /// What was measured of a function holds its additions; the waiting is shared out evenly.
-BucketExchange measuredExchange(const ChunkPlan &plan, const ProfiledChunk &measured) {
-  const auto later =
-      double(std::count_if(plan.buckets.begin(), plan.buckets.end(), [&](const PlanBucket &bucket) {
-        return bucket.ofWeightGradient || plan.weightGradient.empty();
+BucketExchange measuredExchange(const planned_chunk &plan, const ProfiledChunk &measured) {
+  const auto later = double(
+      std::count_if(plan.buckets.begin(), plan.buckets.end(), [&](const planned_bucket &bucket) {
+        return bucket.function == plan.weight_gradient || plan.weight_gradient.empty();
       }));
   const double first = measured.inputWaiting / std::max(1.0, double(plan.buckets.size()) - later),
                second = measured.weightWaiting / std::max(1.0, later);
-  const bool isOne = plan.weightGradient.empty();
-  return
-      [=](const PlanBucket &bucket) { return bucket.ofWeightGradient || isOne ? second : first; };
+  const std::string laterFunction = plan.weight_gradient;
+  return [=](const planned_bucket &bucket) {
+    return laterFunction.empty() || bucket.function == laterFunction ? second : first;
+  };
 }
 
 /// A rank updates all, or its part of what the ranks of a host share: by stage, with its first
@@ -256,13 +258,13 @@ planning::StepCosts costsOf(const StagePlan &plan, const planning::Schedule &sch
                             const CostSources &sources) {
   planning::StepCosts costs;
   const int stages = schedule.pipeline.stages;
-  for (size_t i = 0; i < plan.chunks.size(); ++i)
+  for (size_t i = 0; i < plan.chunks().size(); ++i)
     costs.chunks.push_back(sources.profile ? sources.profile->chunks[i].seconds
-                                           : rooflineOf(plan, plan.chunks[i], sources.device));
+                                           : rooflineOf(plan, plan.chunks()[i], sources.device));
   addUpdates(costs, plan, stages, replicas, sources);
   if (sources.profile)
     costs.rest = sources.profile->rest;
-  const bool shards = plan.shared == sharing::gradients;
+  const bool shards = plan.stages().shared == sharing::gradients;
   if (!sources.network) { // the ranks meet, and each adds its part
     const Profile &profile = *sources.profile;
     for (int stage = 0; stage < stages; ++stage) {
@@ -277,30 +279,31 @@ planning::StepCosts costsOf(const StagePlan &plan, const planning::Schedule &sch
                  ? planning::StepCosts::Transfer{}
                  : planning::StepCosts::Transfer{0, 0, found->second.first, found->second.second};
     };
-    for (size_t i = 0; i < plan.chunks.size(); ++i)
-      addBuckets(costs.chunks[i], plan.chunks[i],
-                 measuredExchange(plan.chunks[i], profile.chunks[i]));
+    for (size_t i = 0; i < plan.chunks().size(); ++i)
+      addBuckets(costs.chunks[i], plan.chunks()[i],
+                 measuredExchange(plan.chunks()[i], profile.chunks[i]));
     return costs;
   }
   const Network &network = *sources.network;
   auto half = [&](double bytes) { return halfExchangeOf(bytes, stages, replicas, network); };
-  for (size_t i = 0; i < plan.chunks.size(); ++i) // none, but of sharded gradients
-    addBuckets(costs.chunks[i], plan.chunks[i],
-               [&](const PlanBucket &bucket) { return half(bucket.bytes); });
+  for (size_t i = 0; i < plan.chunks().size(); ++i) // none, but of sharded gradients
+    addBuckets(costs.chunks[i], plan.chunks()[i],
+               [&](const planned_bucket &bucket) { return half(double(bucket.bytes)); });
   // Sharded gradients are added by then. Hosts have a copy of the parameters each, so totals go to
   // the others.
   const bool isOneHost = stages * replicas <= network.ranksPerHost;
-  for (size_t i = 0; i < plan.chunks.size(); ++i)
+  for (size_t i = 0; i < plan.chunks().size(); ++i)
     costs.chunks[i].reduce =
-        (shards ? (isOneHost ? 0 : 1) : 2) * half(double(plan.chunks[i].gradientBytes));
+        (shards ? (isOneHost ? 0 : 1) : 2) * half(double(plan.chunks()[i].gradient_bytes));
   if (stages * replicas > 1)
     costs.norm = agreementOf(stages * replicas, network);
   costs.transfer = [&plan, &network](int boundary, bool ofGradients, int from, int to) {
     const Link &link = network.linkOf(from, to);
-    const BoundaryBytes &bytes = plan.boundaries[size_t(boundary)];
-    return planning::StepCosts::Transfer{
-        link.latency, (ofGradients ? bytes.gradients : bytes.activations) / link.bytesPerSecond, 0,
-        0};
+    const planned_boundary &crossed = plan.stages().boundaries[size_t(boundary)];
+    double bytes = 0;
+    for (const crossing_bytes &tensor : ofGradients ? crossed.gradients : crossed.activations)
+      bytes += double(tensor.bytes);
+    return planning::StepCosts::Transfer{link.latency, bytes / link.bytesPerSecond, 0, 0};
   };
   return costs;
 }

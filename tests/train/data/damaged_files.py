@@ -76,12 +76,23 @@ write("models/text.onnx", "no model")
 write("models/empty.onnx", b"")
 write("models/cut.onnx", b"\x3a\xff\xff\xff\x7f")
 
-os.makedirs("out/plan")
-huge = "9223372036854775807"
-write("out/plan/memory.txt", b"arena x\nf: 3 steps\n activations %s %s 2147483647 2147483647 * a\n" % ((huge.encode(),) * 2) +
-      b" activations 0 10 -5 2147483647 * \xff<&\n activations 99999999999999999999 1 1 1 n\n activations 1\n")
-write("out/plan/kernels.txt", bytes(range(256)) * 100)
-write("out/plan/steps.txt", b"")
+def plan(*tensor):  # its offset, bytes, first and last step
+    members = b'"tensor": "a", "arena": "activations", "offset": %s, "bytes": %s, "first_step": %s, "last_step": %s' % tensor
+    entry = (b'{"entry": "f", "flops": 0, "bytes": 0, "least_bytes": 0, "kernels": [], "steps": [], "tensors": [{%s, '
+             b'"type": "f32", "shape": [], "argument": true, "at_peak": true, "used_by": []}]}' % members)
+    program = b", ".join(b'"%s": ""' % name for name in (b"model", b"fingerprint", b"graph", b"objective", b"optimizer", b"precision"))
+    return (b'{"version": 2, "program": {%s}, "memory": {"arenas": [], "of_ranks": []}, "entries": [%s], "nodes": [], '
+            b'"parameters": [], "parameter_table": []}' % (program, entry))
+huge = b"9223372036854775807"
+for name, text in {
+    "deep": DEEP, "list": b"[1]", "cut": plan(b"0", b"1", b"0", b"0")[:-9], "empty": b"", "bytes": bytes(range(256)) * 100,
+    "huge": plan(huge, huge, b"0", b"0"), "huger": plan(b"99999999999999999999", b"1", b"0", b"0"), "text": plan(b'"b"', b"1", b"0", b"0"),
+    "negative": plan(b"0", b"10", b"-5", b"0"), "never": plan(b"0", b"10", b"0", b"7"), "version": b'{"version": 1}',
+}.items():
+    os.makedirs("plans/%s/plan" % name)
+    write("plans/%s/plan/plan.json" % name, text)
+os.makedirs("whole/plan")
+write("whole/plan/plan.json", plan(b"0", b"10", b"0", b"0"))
 
 os.mkdir("vocabularies")
 for name, text in {

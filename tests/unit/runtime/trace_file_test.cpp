@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/observe/living_bytes.h"
 #include "runtime/observe/trace_file.h"
 
 #include <filesystem>
@@ -12,7 +13,7 @@ using nlohmann::json;
 
 const std::string path_of_trace = testing::TempDir() + "trace_file_test.json";
 
-json written(const std::vector<rank_trace> &traces, const planned_steps &plan) {
+json written(const std::vector<rank_trace> &traces, const plan &plan) {
   trace_file file(path_of_trace, plan);
   for (const rank_trace &trace : traces)
     file.add(trace);
@@ -32,8 +33,12 @@ std::vector<json> of_phase(const json &events, const std::string &phase) {
 }
 
 TEST(trace_file, has_outer_slices_first_and_escapes_names) {
-  planned_steps plan;
-  plan["f"].push_back({.words = "a \"b\"\n\xff  n", .kernel = "a \"b\"\n\xff", .nodes = {"n\\"}});
+  plan plan;
+  planned_entry &entry = plan.entries.emplace_back();
+  entry.name = "f";
+  entry.kernels.resize(1);
+  entry.kernels[0].text = "a \"b\"\n\xff";
+  entry.steps = {{0, {"n\\"}}};
   const rank_trace trace{.names = {"f", "update", "whole"},
                          .slices = {{1, 2, slice_kind::plan_step, 0, 0},
                                     {1, 3, slice_kind::action, 1},
@@ -106,29 +111,23 @@ TEST(trace_file, has_tracks_of_batches_and_checkpoints_where_there_are_some) {
   EXPECT_EQ(slices[2]["args"], json({{"step", 6}, {"bytes", 128}}));
 }
 
-TEST(step_plan, counts_memory_that_tensors_share_once) {
-  const std::string folder = testing::TempDir() + "step_plan_test";
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/steps.txt") << "f: 2 steps\n  0  k  3  n\n  1  m    o\n";
-  std::ofstream(folder + "/nodes.json")
-      << R"({"entries": [{"entry": "f", "computes": [["n"], ["o", "p"]]}]})";
-  std::ofstream(folder + "/memory.json") << R"({"entries": [{"entry": "f", "steps": 2, "tensors": [
-    {"arena": "activations", "argument": true, "offset": 0, "bytes": 64, "first_step": 0,
-     "last_step": 1},
-    {"arena": "activations", "argument": false, "offset": 32, "bytes": 64, "first_step": 1,
-     "last_step": 2},
-    {"arena": "stash", "argument": false, "offset": 0, "bytes": 8, "first_step": 1,
-     "last_step": 1},
-    {"arena": "parameters", "argument": true, "offset": 0, "bytes": 8, "first_step": 0,
-     "last_step": 1}]}]})";
-  planned_steps plan = read_step_words(folder + "/steps.txt");
-  EXPECT_EQ(add_details(plan, folder), std::vector{folder + "/kernels.json"});
-  std::filesystem::remove_all(folder);
-  ASSERT_EQ(plan["f"].size(), 2u);
-  EXPECT_EQ(plan["f"][0].kernel, "k  3");
-  EXPECT_EQ(plan["f"][1].nodes, (std::vector<std::string>{"o", "p"}));
-  EXPECT_EQ(plan["f"][0].alive, 64);
-  EXPECT_EQ(plan["f"][1].alive, 104);
+planned_tensor tensor(const char *arena, int64_t offset, int64_t bytes, int first, int last) {
+  planned_tensor made;
+  made.arena = arena;
+  made.offset = offset;
+  made.bytes = bytes;
+  made.first = first;
+  made.last = last;
+  return made;
+}
+
+TEST(living_bytes, counts_memory_that_tensors_share_once) {
+  planned_entry entry;
+  entry.steps.resize(2);
+  entry.tensors = {tensor("activations", 0, 64, 0, 1), tensor("activations", 32, 64, 1, 2),
+                   tensor("stash", 0, 8, 1, 1), tensor("parameters", 0, 8, 0, 1)};
+  entry.tensors[0].is_argument = entry.tensors[3].is_argument = true;
+  EXPECT_EQ(needed_bytes_of(entry), (std::vector<int64_t>{64, 104}));
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/inspect/plan_text.h"
+#include "tools/inspect/text_file.h"
 
 #include "runtime/failure.h"
 

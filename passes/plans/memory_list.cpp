@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory plan as a table and as text: what trainc writes to the output folder and
-// trainc-inspect shows. Sorted and stable.
+// Where every tensor lies and how long it lives, and what ranks hold. Sorted and stable.
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/passes.h"
 #include "passes/plan_tables.h"
 #include "passes/planning/covered_peak.h"
+#include "passes/planning/stage_plan.h"
 #include "passes/plans/tensor_places.h"
 #include "passes/sharding/gradient_buckets.h"
-#include "passes/stages/pipeline_plan.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/Format.h"
 
 using namespace mlir;
 
 namespace trainc {
 namespace {
 
-bool isActivation(const PlannedTensor &tensor) {
+bool isActivation(const planned_tensor &tensor) {
   return tensor.arena == kernel::stringifyArena(kernel::Arena::activations);
 }
 
-PlannedTensor plannedTensor(Value value, kernel::PlaceAttr place, int step) {
+planned_tensor plannedTensor(Value value, kernel::PlaceAttr place, int step) {
   auto type = cast<RankedTensorType>(value.getType());
   return {tensorName(value),
           kernel::stringifyArena(place.getArena()).str(),
@@ -34,21 +31,27 @@ PlannedTensor plannedTensor(Value value, kernel::PlaceAttr place, int step) {
           step,
           elementTypeOf(type).name.str(),
           type.getShape().vec(),
-          isa<BlockArgument>(value)};
+          isa<BlockArgument>(value),
+          /*is_at_peak=*/false,
+          isa<BlockArgument>(value) ? std::vector<int>() : std::vector<int>{step}};
 }
 
 /// Arenas in the order of their enumeration, not of their names.
-int arenaNumber(const PlannedTensor &tensor) {
+int arenaNumber(const planned_tensor &tensor) {
   return static_cast<int>(*kernel::symbolizeArena(tensor.arena));
 }
 
-void collectTensors(func::FuncOp function, PlannedEntry &entry) {
-  std::vector<PlannedTensor> &tensors = entry.tensors;
+using PlacedValue = std::pair<planned_tensor, Value>;
+
+/// The tensors of a function in the order of the plan.
+std::vector<PlacedValue> collectTensors(func::FuncOp function) {
+  int steps = 0;
+  std::vector<PlacedValue> tensors;
   DenseMap<Value, size_t> numbers;
   auto add = [&](Value value, Attribute place, int step) {
     if (auto at = dyn_cast_or_null<kernel::PlaceAttr>(place)) {
       numbers[value] = tensors.size();
-      tensors.push_back(plannedTensor(value, at, step));
+      tensors.emplace_back(plannedTensor(value, at, step), value);
     }
   };
   for (BlockArgument argument : function.getArguments())
@@ -64,15 +67,17 @@ void collectTensors(func::FuncOp function, PlannedEntry &entry) {
       if (auto known = numbers.find(operand); known != numbers.end()) {
         auto added = untilAdded.find(operand);
         const bool isReturned = added != untilAdded.end() && op.hasTrait<OpTrait::IsTerminator>();
-        int &last = tensors[known->second].last;
-        last = std::max(last, isReturned ? added->second : entry.steps);
+        planned_tensor &tensor = tensors[known->second].first;
+        tensor.last = std::max(tensor.last, isReturned ? std::min(added->second, steps) : steps);
+        if (!op.hasTrait<OpTrait::IsTerminator>() &&
+            (tensor.used_by.empty() || tensor.used_by.back() != steps))
+          tensor.used_by.push_back(steps);
       }
     if (auto places = op.getAttrOfType<ArrayAttr>("places"))
       for (auto [result, place] : llvm::zip(op.getResults(), places))
-        add(result, place, entry.steps);
-    ++entry.steps;
+        add(result, place, steps);
+    ++steps;
   }
-  --entry.steps;                       // the return
   llvm::StringMap<std::string> titles; // of parameters and buffers, by their names in the file
   for (BlockArgument argument : function.getArguments())
     if (StringRef name = train::nameOf(function, argument.getArgNumber()); !name.empty())
@@ -81,27 +86,30 @@ void collectTensors(func::FuncOp function, PlannedEntry &entry) {
     auto known = numbers.find(value);
     if (known == numbers.end())
       continue;
-    std::string &name = tensors[known->second].name;
+    std::string &name = tensors[known->second].first.name;
     if (auto gradient = train::resultRoleAs<train::GradientAttr>(function, i))
       name = "gradient of " + titles.lookup(gradient.getName());
     else if (StringRef output = train::resultNameOf(function, i); !output.empty())
       name = output.str();
   }
-  llvm::stable_sort(tensors, [](const PlannedTensor &a, const PlannedTensor &b) {
-    return std::tuple(arenaNumber(a), a.offset, a.first, a.last) <
-           std::tuple(arenaNumber(b), b.offset, b.first, b.last);
-  });
+  auto order = [](const PlacedValue &placed) {
+    const planned_tensor &tensor = placed.first;
+    return std::tuple(arenaNumber(tensor), tensor.offset, tensor.first, tensor.last);
+  };
+  llvm::stable_sort(
+      tensors, [&](const PlacedValue &a, const PlacedValue &b) { return order(a) < order(b); });
+  return tensors;
 }
 
 /// Tensors in one place at one time count once.
-void markPeak(PlannedEntry &entry) {
+void markPeak(planned_entry &entry) {
   std::vector<planning::PlacedBuffer> buffers;
-  for (const PlannedTensor &tensor : entry.tensors)
+  for (const planned_tensor &tensor : entry.tensors)
     if (isActivation(tensor))
       buffers.push_back({tensor.offset, tensor.bytes, tensor.first, tensor.last});
   entry.peak = planning::coveredPeak(buffers).second;
-  for (PlannedTensor &tensor : entry.tensors)
-    tensor.isAtPeak =
+  for (planned_tensor &tensor : entry.tensors)
+    tensor.is_at_peak =
         isActivation(tensor) && tensor.first <= entry.peak && entry.peak <= tensor.last;
 }
 
@@ -138,90 +146,45 @@ std::optional<rank_layout> plannedRun(ModuleOp module) {
   return layout;
 }
 
-int64_t MemoryTable::arenaBytes() const {
-  int64_t sum = 0;
-  for (const PlannedArena &arena : arenas)
-    sum += arena.bytes;
-  return sum;
+std::vector<Value> tensorsOf(func::FuncOp function) {
+  std::vector<Value> values;
+  for (const PlacedValue &placed : collectTensors(function))
+    values.push_back(placed.second);
+  return values;
 }
 
-MemoryTable describeMemory(ModuleOp module) {
-  MemoryTable plan;
+plan describeMemory(ModuleOp module) {
+  plan described;
+  planned_memory &memory = described.memory;
   auto bytes = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
   auto bound = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_lower_bound");
   for (int arena = 0; bytes && bound && arena < int(bytes.size()); ++arena)
-    plan.arenas.push_back(
+    memory.arenas.push_back(
         {kernel::stringifyArena(kernel::Arena(arena)).str(), bytes[arena], bound[arena]});
   if (auto frozen = module->getAttrOfType<IntegerAttr>("kernel.frozen_bytes"))
-    plan.arenas.push_back(
+    memory.arenas.push_back(
         {kernel::stringifyArena(kernel::Arena::frozen).str(), frozen.getInt(), frozen.getInt()});
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isDeclaration())
       continue;
-    PlannedEntry &entry = plan.entries.emplace_back();
+    planned_entry &entry = described.entries.emplace_back();
     entry.name = function.getName().str();
-    collectTensors(function, entry);
+    for (PlacedValue &placed : collectTensors(function))
+      entry.tensors.push_back(std::move(placed.first));
     markPeak(entry);
   }
   train::TargetAttr target = train::targetOf(module);
   const bool trains = module.lookupSymbol("forward_backward") && module.lookupSymbol("update");
   if (target && trains && !train::pipelineOf(module)) { // stages have a list of their own
-    const StageTable table = describeStages(module, target.getName());
-    plan.ofRanks = plannedRanks(table);
+    const planned_stages stages = describeStages(module, target.getName());
+    memory.of_ranks = plannedRanks(stages);
     if (std::optional<rank_layout> run = plannedRun(module)) {
-      if (table.shared != sharing::none || !table.updatesInParts)
-        run->shared = table.shared;
-      plan.inRun = memory_of_ranks(table.needs, *run)[0];
+      if (stages.shared != sharing::none || !stages.updates_in_parts)
+        run->shared = stages.shared;
+      memory.in_run = memory_of_ranks(planning::needsOfOne(stages), *run)[0];
     }
   }
-  return plan;
-}
-
-/// A line for each number of ranks and of micro-batches, a column for each kind of sharing.
-static void printRanks(ArrayRef<PlannedRank> ranks, llvm::raw_ostream &out) {
-  auto areTogether = [&](const PlannedRank &row) {
-    return row.ranks == ranks[0].ranks && row.microBatches == ranks[0].microBatches;
-  };
-  size_t kinds = llvm::count_if(ranks, areTogether);
-  out << "\nbytes of a rank\nranks of a host  micro-batches";
-  for (const PlannedRank &row : ranks.take_front(kinds))
-    out << llvm::format("  %20s", ("--shard " + row.shard).c_str());
-  for (auto [i, row] : llvm::enumerate(ranks)) {
-    if (i % kinds == 0)
-      out << llvm::format("\n%15d  %13lld", row.ranks, (long long)row.microBatches);
-    out << llvm::format("  %20lld", (long long)row.bytes);
-  }
-  out << "\n";
-}
-
-std::string memoryPlanText(ModuleOp module) {
-  MemoryTable plan = describeMemory(module);
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  if (!plan.arenas.empty())
-    out << "arena                    bytes     lower bound  ratio\n";
-  for (const PlannedArena &arena : plan.arenas) {
-    double ratio = arena.lowerBound > 0 ? double(arena.bytes) / double(arena.lowerBound) : 1;
-    out << llvm::format("%-16s %13lld %15lld  %.3f\n", arena.name.c_str(), (long long)arena.bytes,
-                        (long long)arena.lowerBound, ratio);
-  }
-  if (!plan.ofRanks.empty())
-    printRanks(plan.ofRanks, out);
-  if (plan.inRun)
-    out << "\nbytes of a rank in the run that it is planned for: " << plan.inRun->bytes() << ", "
-        << plan.inRun->accumulators << " of them sums over micro-batches\n";
-  for (const PlannedEntry &entry : plan.entries) {
-    out << "\n" << entry.name << ": " << entry.steps << " steps";
-    if (entry.peak >= 0)
-      out << ", most activation bytes alive at step " << entry.peak << " (marked *)";
-    out << "\n  arena                   offset         bytes  first   last    tensor\n";
-    for (const PlannedTensor &tensor : entry.tensors)
-      out << llvm::format("  %-16s %13lld %13lld %6d %6d  %c ", tensor.arena.c_str(),
-                          (long long)tensor.offset, (long long)tensor.bytes, tensor.first,
-                          tensor.last, tensor.isAtPeak ? '*' : ' ')
-          << tensor.name << "\n";
-  }
-  return text;
+  return described;
 }
 
 } // namespace trainc
