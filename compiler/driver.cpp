@@ -4,16 +4,13 @@
 #include "compiler/driver.h"
 #include "compiler/cuda_toolkit.h"
 #include "compiler/emit/emit.h"
-#include "compiler/emit/library.h"
-#include "compiler/installation.h"
+#include "compiler/host_compile.h"
 #include "compiler/ir_file.h"
+#include "compiler/library_output.h"
 #include "compiler/memory_limit.h"
 #include "compiler/model_name.h"
 #include "compiler/onnx/gradient_graph/gradient_graph.h"
-#include "compiler/onnx/import/custom_operators.h"
-#include "compiler/onnx/reader.h"
 #include "compiler/operator_table.h"
-#include "compiler/output/bundle.h"
 #include "compiler/output/depfile.h"
 #include "compiler/output/output_folder.h"
 #include "compiler/output/write_file.h"
@@ -39,9 +36,7 @@
 #include "runtime/byte_text.h"
 #include "runtime/name_pattern.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include <cstdlib>
 #include <set>
 
 using namespace mlir;
@@ -50,23 +45,12 @@ namespace trainc {
 
 namespace {
 
-/// Where a failure leaves what explains it: not beside the model nor in the output. Nobody else can
-/// have put anything there: others may write into the folder too.
-std::string temporaryPath(StringRef name) {
-  llvm::SmallString<128> folder, file;
-  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
-  llvm::sys::fs::createUniquePath("trainc-%%%%%%%%%%%%-" + name, file, /*MakeAbsolute=*/false);
-  return (folder + "/" + file).str(); // apart: a % in the folder's name is no place for a digit
-}
-
 /// The last pass of --check: the passes after it do what is asked of them, or there is an internal
 /// error.
 constexpr const char *kCheckedUntil = "differentiate";
 
 /// The pass that plan-recompute, and so --memory-curve, stands after.
 constexpr const char *kCurveBehind = "store-frozen";
-
-constexpr const char *kBundleFolder = "trainer.libs";
 
 class Compilation {
 public:
@@ -440,9 +424,13 @@ private:
                  : false;
     if (!copyRuntime(installation) || !copyOperators() || !writePlan(*map))
       return false;
-    if (!options.library.empty() && failed(emitLibrary(installation)))
+    const BuildRequest request{options,       recipe,       model,  operators,
+                               chooseMarch(), installation, output, report};
+    if (!options.library.empty() && failed(emitLibrary(request)))
       return false;
-    if (options.compiles() && !hostCompile(installation))
+    if (options.compiles())
+      clock.begin("host compile");
+    if (options.compiles() && !compileOnHost(request))
       return false;
     // Before the output: one that a kill leaves behind names too much, not too little.
     return (options.depfile.empty() || writeDepfile(installation)) &&
@@ -476,7 +464,7 @@ private:
       return false;
     std::string made =
         output.path() + (!options.compiles()   ? "/source/CMakeLists.txt"
-                         : options.isMinimal() ? "/library/lib" + nameOfLibrary() + ".so"
+                         : options.isMinimal() ? "/library/lib" + nameOfLibrary(model) + ".so"
                                                : "/trainer");
     return succeeded(trainc::writeDepfile(
         options.depfile, options.depfileTarget.empty() ? made : options.depfileTarget, files,
@@ -494,69 +482,6 @@ private:
                          "cannot copy the runtime from " + installation.includeFolder + ": " +
                              error.message());
     return !error;
-  }
-
-  std::string nameOfLibrary() { return libraryName(train::modelNameOf(*model.module)); }
-
-  LogicalResult emitLibrary(const Installation &installation) {
-    StringRef modelName = train::modelNameOf(*model.module);
-    const std::string name = nameOfLibrary();
-    auto text = [&](StringRef file) {
-      auto read =
-          llvm::MemoryBuffer::getFile(installation.includeFolder + "/runtime/library/" + file);
-      return read ? libraryText((*read)->getBuffer(), name) : std::string();
-    };
-    const std::string header = text("interface.h"), headerOfCxx = text("interface.hpp"),
-                      forwards = text("forwards.inc");
-    if (header.empty() || headerOfCxx.empty() || forwards.empty())
-      return report.error(ExitCode::internalError, Subject::ofProgram("trainc"),
-                          "cannot read " + installation.includeFolder + "/runtime/library");
-    if (failed(output.makeFolder("source/library", report)) ||
-        failed(output.writeText("source/library/" + name + ".h", header, report)) ||
-        failed(output.writeText("source/library.cpp", forwards, report)) ||
-        failed(options.isMinimal()
-                   ? output.writeText("source/CMakeLists.txt",
-                                      minimalLibraryBuildText(name, chooseMarch()), report)
-                   : output.writeText("source/library.cmake", libraryBuildText(name), report)))
-      return failure();
-    if (!options.compiles()) // its folder is for what is built
-      return success();
-    if (failed(output.makeFolder("library", report)) ||
-        failed(output.writeText("library/" + name + ".h", header, report)) ||
-        failed(output.writeText("library/" + name + ".hpp", headerOfCxx, report)))
-      return failure();
-    if (options.isMinimal() && failed(writeValuesForLibrary("library/" + name)))
-      return failure();
-    std::vector<std::string> arguments = {"-lstdc++", "-lm"};
-    if (!options.isMinimal())
-      llvm::append_range(arguments, installation.linkArguments);
-    if (std::string missing; recipe.target == "cuda") {
-      if (auto toolkit =
-              findCudaToolkit(options.nvcc, missing)) // else building says what is missing
-        llvm::append_range(arguments, toolkit->linkArguments);
-    } else if (!options.isMinimal()) {
-      arguments.push_back("-ldnnl");
-    }
-    const std::string libraries = llvm::join(arguments, " ");
-    return output.writeText("library/" + name + ".pc", pkgConfigText(name, modelName, libraries),
-                            report);
-  }
-
-  /// What the caller of a library without files writes into it, in the order of its tables.
-  LogicalResult writeValuesForLibrary(const std::string &base) {
-    auto function = model.module->lookupSymbol<func::FuncOp>("forward_backward");
-    if (!function)
-      function = model.module->lookupSymbol<func::FuncOp>("evaluate");
-    std::vector<std::string> parameters, buffers;
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (train::roleAs<train::ParameterAttr>(function, i))
-        parameters.push_back(train::nameOf(function, i).str());
-      else if (train::roleAs<train::BufferAttr>(function, i))
-        buffers.push_back(train::nameOf(function, i).str());
-    return failure(
-        failed(writeValues(model, parameters, output.entry(base + ".parameters"), report)) ||
-        (!buffers.empty() &&
-         failed(writeValues(model, buffers, output.entry(base + ".buffers"), report))));
   }
 
   bool copyOperators() {
@@ -584,122 +509,6 @@ private:
     return succeeded(output.writeText("plan/plan.json", planJson(described), report)) &&
            succeeded(output.writeText("plan/source_map.json", sourceMapJson(map), report)) &&
            succeeded(output.writeText("plan/summary.txt", summaryText(described), report));
-  }
-
-  /// What --target cuda needs besides, or an error that says all that is missing.
-  LogicalResult addCuda(const Installation &installation, CompileOptions &compile) {
-    std::string archive = installation.targetArchive("cuda"), missing;
-    std::string remedy = "--source-only, and build the source folder with its CMakeLists.txt "
-                         "where CUDA and NCCL are; or --nvcc PROGRAM";
-    std::optional<CudaToolkit> toolkit = findCudaToolkit(options.nvcc, missing);
-    if (toolkit && !llvm::sys::fs::exists(archive)) {
-      missing = "this trainc was built without the runtime for CUDA: '" + archive + "' is missing";
-      remedy =
-          "cmake FOLDER && cmake --build FOLDER --target trainc_cuda, where FOLDER is the build "
-          "folder of trainc, and the installation again; or --source-only";
-      toolkit.reset();
-    }
-    if (!toolkit)
-      return report.error(ExitCode::hostCompilerFailed, Subject::ofProgram("trainc"), missing,
-                          remedy);
-    compile.march = "x86-64"; // no kernel is among the host's files
-    compile.nvcc = toolkit->nvcc;
-    compile.cudaArchitectures = *parseCudaArchitectures(options.cudaArchitectures);
-    compile.registers = output.entry("plan/registers.json");
-    llvm::append_range(compile.includes, toolkit->includes);
-    llvm::append_range(compile.linkArguments, toolkit->linkArguments);
-    compile.runPath = toolkit->runPath;
-    return success();
-  }
-
-  bool hostCompile(const Installation &installation) {
-    clock.begin("host compile");
-    CompileOptions compile;
-    compile.compiler = options.compiler;
-    compile.directory = output.entry("source");
-    for (const CustomOperator &custom : operators)
-      compile.folders.push_back(custom.folder);
-    compile.includes = {installation.includeFolder};
-    compile.march = chooseMarch();
-    if (!options.isMinimal())
-      compile.linkArguments = installation.archives(recipe.target);
-    if (recipe.target == "cuda" && failed(addCuda(installation, compile)))
-      return false;
-    if (!options.isMinimal())
-      llvm::append_range(compile.linkArguments, installation.linkArguments);
-    if (!options.library.empty()) {
-      compile.libraryFolder = output.entry("library");
-      compile.libraryName = nameOfLibrary();
-    }
-    if (options.bundle)
-      compile.linkAgainWith = [this] { return bundle(); };
-    if (options.isMinimal()) {
-      compile.isMinimal = true;
-      compile.includes.clear(); // all that it needs is in the folder
-      if (!options.targetTriple.empty()) {
-        compile.toolPrefix = options.targetTriple + "-";
-        if (!llvm::is_contained(options.given, "host-compiler"))
-          compile.compiler = compile.toolPrefix + "g++";
-      }
-    } else {
-      compile.output = output.entry("trainer");
-    }
-    compile.log = temporaryPath("compile.log"); // outlives the output folder of a failure
-    std::string message;
-    compile.warningsAreErrors = std::getenv("TRAINC_WARNINGS_ARE_ERRORS") != nullptr; // tests
-    bool compiled = compileSources(compile, message);
-    if (!compiled)
-      letInterruptEnd();
-    if (compiled) {
-      if (!compile.output.empty() && !llvm::sys::fs::exists(compile.output))
-        return succeeded(
-            report.error(ExitCode::hostCompilerFailed, options.model,
-                         "'" + compile.compiler + "' succeeded but produced no trainer",
-                         "installing one, or --host-compiler PROGRAM"));
-      if (!message.empty())
-        report.warning(Finding::hostCompiler, options.model, message);
-      return report.empty() && // of the libraries
-             (!options.bundle ||
-              succeeded(checkBundle(compile.output, output.entry(kBundleFolder), report)));
-    }
-    if (isOutOfRoom(message))
-      (void)report.error(ExitCode::outputNotWritten, output.path(), message,
-                         "another folder with -o, or TMPDIR elsewhere, where there is room");
-    else
-      (void)report.error(ExitCode::hostCompilerFailed, options.model, message, adviceOn(message));
-    return false;
-  }
-
-  /// Whether the host compiler failed for what it writes, not for what it reads.
-  static bool isOutOfRoom(StringRef message) {
-    return llvm::any_of(ArrayRef<StringRef>{"No space left on device", "File too large",
-                                            "File size limit exceeded", "Disk quota exceeded"},
-                        [&](StringRef complaint) { return message.contains(complaint); });
-  }
-
-  /// What to try where the host compiler failed with this message.
-  StringRef adviceOn(StringRef message) const {
-    if (!operators.empty())
-      return "what the manifests of --operator say and name, or another --host-compiler PROGRAM";
-    if (recipe.target == "cuda")
-      return "another --nvcc, --host-compiler or --cuda-arch";
-    bool isOfMarch =
-        llvm::any_of(ArrayRef<StringRef>{"bad value", "unknown target CPU", "unsupported argument"},
-                     [&](StringRef complaint) { return message.contains(complaint); });
-    return isOfMarch && options.march != "native"
-               ? "--march native, or a name that the host compiler knows"
-               : "installing one, or --host-compiler PROGRAM";
-  }
-
-  /// What the linker needs so that the trainer finds its libraries; nothing after an error.
-  std::vector<std::string> bundle() {
-    const std::string folder = kBundleFolder;
-    if (failed(output.makeFolder(folder, report)))
-      return {};
-    FailureOr<std::string> digest =
-        bundleLibraries(output.entry("trainer"), output.entry(folder), report);
-    return succeeded(digest) ? bundleLinkArguments(folder + "/" + *digest)
-                             : std::vector<std::string>();
   }
 
   const Options &options;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/output/write_file.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include <random>
 
 using namespace llvm;
@@ -60,6 +62,13 @@ std::error_code writeWholeFile(StringRef path, llvm::function_ref<void(raw_ostre
 
 std::error_code writeWholeFile(StringRef path, StringRef text) {
   return writeWholeFile(path, [&](raw_ostream &stream) { stream << text; });
+}
+
+std::string temporaryPath(StringRef name) {
+  llvm::SmallString<128> folder, file;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+  llvm::sys::fs::createUniquePath("trainc-%%%%%%%%%%%%-" + name, file, /*MakeAbsolute=*/false);
+  return (folder + "/" + file).str(); // apart: a % in the folder's name is no place for a digit
 }
 
 } // namespace trainc

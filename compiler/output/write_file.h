@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
+#include <string>
 #include <system_error>
 
 namespace trainc {
@@ -19,5 +20,9 @@ std::error_code writeFile(llvm::StringRef path, llvm::StringRef text);
 std::error_code writeWholeFile(llvm::StringRef path,
                                llvm::function_ref<void(llvm::raw_ostream &)> write);
 std::error_code writeWholeFile(llvm::StringRef path, llvm::StringRef text);
+
+/// Where a failure leaves what explains it: not beside the model nor in the output. Nobody else can
+/// have put anything there: others may write into the folder too.
+std::string temporaryPath(llvm::StringRef name);
 
 } // namespace trainc
