@@ -68,7 +68,7 @@ struct BufferUses {
 
 } // namespace
 
-bool refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
+void refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
                           const Recipe &recipe, Report &report) {
   std::vector<std::string> used, unused;
   BufferUses uses(file, program);
@@ -83,14 +83,14 @@ bool refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
     (isRead ? used : unused).push_back(target);
   }
   if (!unused.empty() && uses.lacksCalls(file, program))
-    return succeeded(report.refuse(
+    return (void)report.refuse(
         Finding::changedBuffers, file.path(),
         "the module changes " + quotedList(unused, 3) +
             (unused.size() == 1 ? ", a buffer" : ", buffers") +
             " that the graph does not have, and the exporter took operations out that may have "
             "read " +
             (unused.size() == 1 ? "it" : "them"),
-        "export again with torch.onnx.export(..., optimize=False)"));
+        "export again with torch.onnx.export(..., optimize=False)");
   if (!unused.empty())
     report.warning(Finding::changedBuffers, file.path(),
                    "the module changes " + quotedList(unused, 3) +
@@ -98,14 +98,13 @@ bool refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
                        " that the graph does not have: here what was computed from " +
                        (unused.size() == 1 ? "it" : "them") + " stays as it was at the export",
                    "a module whose results do not depend on it; else an export without this part");
-  return used.empty() ||
-         succeeded(report.refuse(
-             Finding::changedBuffers, file.path(),
-             "the module changes " + quotedList(used) +
-                 (used.size() == 1 ? ", a buffer" : ", buffers") +
-                 " that the graph reads, but no output of it is the new value",
-             "the new value as an output of the module, and --buffer NAME=OUTPUT; or an export of "
-             "the module in eval(), where it does not change it"));
+  if (!used.empty())
+    (void)report.refuse(
+        Finding::changedBuffers, file.path(),
+        "the module changes " + quotedList(used) + (used.size() == 1 ? ", a buffer" : ", buffers") +
+            " that the graph reads, but no output of it is the new value",
+        "the new value as an output of the module, and --buffer NAME=OUTPUT; or an export of "
+        "the module in eval(), where it does not change it");
 }
 
 } // namespace trainc::reader

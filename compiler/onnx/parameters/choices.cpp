@@ -164,6 +164,16 @@ static void chooseTrained(const Parameters &parameters, const Recipe &recipe, Ch
     }
 }
 
+// A constant that the question names stays one.
+static void freeze(Parameter &one) {
+  one.isAnswered = true;
+  one.reason += one.role == Role::constant  ? "; kept by --freeze"
+                : one.role == Role::trained ? "; frozen by --freeze"
+                                            : "";
+  if (one.role != Role::constant)
+    one.role = Role::frozen;
+}
+
 bool applyRecipe(const Parameters &parameters, const Graph &graph, const Recipe &recipe,
                  Report &report) {
   Chooser chooser(parameters, report);
@@ -171,6 +181,7 @@ bool applyRecipe(const Parameters &parameters, const Graph &graph, const Recipe 
     for (const auto &buffer : recipe.buffers)
       if (one->name == buffer.first && isFloat(one->tensor->dataType)) {
         one->role = Role::buffer;
+        one->canonical = nullptr;
         one->reason += "; a buffer by --buffer";
       }
   chooseTrained(parameters, recipe, chooser);
@@ -178,19 +189,10 @@ bool applyRecipe(const Parameters &parameters, const Graph &graph, const Recipe 
   auto isEligible = [](const Parameter &one) {
     return one.isParameter() && one.role != Role::buffer;
   };
-  chooser.apply(
-      "freeze", recipe.freeze,
-      [&](const Parameter &one) {
-        return isEligible(one) || (one.role == Role::constant && one.isOfFloats() && !one.isFixed);
-      },
-      [](Parameter &one) {
-        one.isAnswered = true;
-        one.reason += one.role == Role::constant  ? "; kept by --freeze"
-                      : one.role == Role::trained ? "; frozen by --freeze"
-                                                  : "";
-        if (one.role != Role::constant)
-          one.role = Role::frozen;
-      });
+  auto mayFreeze = [&](const Parameter &one) {
+    return isEligible(one) || (one.role == Role::constant && one.isOfFloats() && !one.isFixed);
+  };
+  chooser.apply("freeze", recipe.freeze, mayFreeze, freeze);
   for (const auto &one : parameters)
     one->decays = recipe.decay.empty() && isMatrix(*one, graph);
   chooser.apply("decay", recipe.decay, isEligible, [](Parameter &one) { one.decays = true; });

@@ -74,17 +74,17 @@ Claims claimsOfCalls(ModelFile &file, const ExportedProgram &program);
 Changes resolve(const ModelFile &file, const Ledger &ledger, llvm::ArrayRef<Claim> claims);
 
 /// Parameters in the place of what the record says was computed from them, where that can be
-/// computed again: 1 + weight, a token that is spread over the batch, one row of a table.
+/// recomputed: 1 + weight, a token that is spread over the batch, one row of a table.
 Changes unfoldedParameters(const ModelFile &file, const Ledger &ledger);
 
 /// Initializers in the place of Constant and ConstantOfShape nodes that hold weights.
 Changes weightsInNodes(ModelFile &file, const Ledger &ledger, Report &report);
 
 /// The same in bodies of If, Loop and Scan: initializers of the body.
-void liftWeightsOfBodies(onnx::GraphProto &graph);
+void liftWeightsOfBodies(onnx::GraphProto &graph, Ledger &ledger);
 
 /// Initializers in the place of Identity nodes by which PyTorch's TorchScript exporter writes a
-/// weight that merely starts equal to another. Pairs of which nothing tells go to the ledger.
+/// weight that merely starts equal to another. Pairs that nothing decides go to the ledger.
 Changes copiesOfWeights(ModelFile &file, Ledger &ledger, Report &report);
 
 /// Dropout that both exporters of PyTorch leave out of attention.
@@ -95,13 +95,13 @@ void rewrite(ModelFile &file, Ledger &ledger, Changes changes);
 
 /// Refuses what calls say and the graph does not: options (label smoothing), detach(), statistics
 /// of instance norms, buffers that the module changes.
-bool refuseLostCalls(const ModelFile &file, const ExportedProgram &program, const Recipe &recipe,
+void refuseLostCalls(const ModelFile &file, const ExportedProgram &program, const Recipe &recipe,
                      Report &report);
-bool refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
+void refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
                           const Recipe &recipe, Report &report);
 
 /// Refuses parameters that the exporter's optimizer removed, and warns of what may be one.
-bool refuseLosses(const ModelFile &file, Losses lost, Report &report);
+void refuseLosses(const ModelFile &file, Losses lost, Report &report);
 
 // ---- for decisions
 
@@ -114,7 +114,7 @@ struct Reader {
   llvm::StringRef domain, opType;
   unsigned input = 0;
   llvm::StringRef output; // the node's first
-  const onnx::NodeProto *proto = nullptr;
+  llvm::StringRef other;  // of two inputs, the one beside it
 };
 using Readers = llvm::function_ref<std::vector<Reader>(llvm::StringRef value)>;
 std::vector<Reader> readersIn(const Graph &graph, llvm::StringRef value);
@@ -123,7 +123,9 @@ std::vector<Reader> readersIn(const Graph &graph, llvm::StringRef value);
 /// what changes axes alone.
 struct Learnt {
   nn::OnnxWeight as = nn::OnnxWeight::none;
-  std::string by; // the operator
+  std::string by; // the operator; a layer's before one that adds or scales
+
+  bool isElementwise() const { return by == "Add" || by == "Mul"; }
 };
 Learnt learntAs(llvm::StringRef value, llvm::ArrayRef<int64_t> shape, Readers readers);
 

@@ -20,7 +20,7 @@ struct ProgramCall {
   std::vector<std::string> references; // names of the values that it uses, in order
   std::optional<size_t> users;         // calls that used its value; nullopt: not recorded
 
-  bool is(llvm::StringRef base) const { // aten.linear, whatever the overload
+  bool is(llvm::StringRef base) const { // aten.linear, in any overload
     return operation == base || llvm::StringRef(operation).starts_with(base.str() + ".");
   }
   /// batch_norm(input, weight, bias, mean, variance, ...), as ONNX has them, in either mode.
@@ -43,8 +43,6 @@ public:
   llvm::StringRef bufferAt(llvm::StringRef placeholder) const;
   /// The calls (or inputs) that the program's results for its user come from, in order.
   llvm::ArrayRef<std::string> outputs() const { return results; }
-  /// All of these, by placeholder.
-  const llvm::StringMap<std::string> &bufferTargets() const { return buffers; }
   /// Buffers that the program changes, by target: the calls that make their new values.
   llvm::ArrayRef<std::pair<std::string, std::string>> changedBuffers() const { return changes; }
   /// Whether the signature has a buffer or constant of this name in the module.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the file does not tell of its tensors. A file that does not record what the module trains
-// gives one question: the counts, the tensors that are no plain weights of layers, and the options
+// gives one question: the counts, the tensors that are not plain weights of layers, and the options
 // to copy. Equal weights that may be one are refused, as is what an exporter folded for certain.
 #include "compiler/onnx/graph/recurrent_layout.h"
 #include "compiler/onnx/parameters/claims.h"
@@ -91,7 +91,7 @@ private:
     return text;
   }
 
-  // What PyTorch's layers learn keeps its name in TorchScript's files, but for the matrix of a
+  // What PyTorch's layers learn keeps its name in TorchScript's files, except the matrix of a
   // linear layer, which is transposed, and the weights of recurrent layers. What only scales or is
   // added may be a registered buffer there.
   bool isPlain(const Parameter &one) const {
@@ -102,7 +102,7 @@ private:
       return !one.inState.empty() || !one.pieces.empty() || isOfLinear(one);
     const auto axes = llvm::count_if(one.shape, [](int64_t size) { return size > 1; });
     if (!ofPyTorch)
-      return axes <= 1 || isLearntByLayer(one);
+      return (axes <= 1 && !one.exporterMade && !isFromNode) || isLearntByLayer(one);
     const StringRef attribute = attributeOf(one.name);
     return attribute.contains("weight") || (attribute.contains("bias") && one.shape.size() == 1) ||
            isLearntByLayer(one);
@@ -146,17 +146,19 @@ private:
   }
 
   // A temperature that is learnt, or an epsilon that is not. PyTorch writes numbers of the code as
-  // Constant nodes; other exporters invent names for theirs.
+  // Constant nodes; other exporters invent names for theirs. What is the same throughout may fill.
   bool mayBeParameter(const Parameter &one) const {
     if (one.isAsked)
       return true;
-    const bool isOfCode = ofPyTorch && ledger.fromNodes.contains(one.name);
     if (!one.isOfFloats() || one.isFixed || one.isPartOfQuantized || one.tensor->count == 0 ||
-        isOfCode || isOnlyCompared(graph, one.name) ||
-        !isCalculatedWith(graph, one.name, ofPyTorch))
+        one.isSetting || isOnlyCompared(graph, one.name))
       return false;
-    const bool isNumber = one.tensor->count == 1 && one.exporterMade;
-    return !isNumber || isTorchScriptName(one.name) || isBesideProduct(one);
+    if (one.tensor->count == 1)
+      return !one.exporterMade || isBesideProduct(one) ||
+             (isTorchScriptName(one.name) &&
+              (one.shape.empty() || isCalculatedWith(graph, one.name, ofPyTorch)));
+    const bool isOfCode = ofPyTorch && ledger.fromNodes.contains(one.name);
+    return !isUniform(*one.tensor) || (!isOfCode && isCalculatedWith(graph, one.name, ofPyTorch));
   }
 
   bool isBesideProduct(const Parameter &one) const {
@@ -188,7 +190,7 @@ private:
 
 } // namespace
 
-// Pairs of which one is trained, unless --train-only says that they are two; in groups.
+// In groups: pairs with a trained one, unless --train-only says that they are two.
 static std::vector<std::string> groupsOf(const Parameters &parameters,
                                          ArrayRef<EqualWeights> undecided, const Recipe &recipe) {
   llvm::StringSet<> trained;

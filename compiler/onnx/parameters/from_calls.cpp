@@ -170,7 +170,7 @@ private:
                                                        ", the padding, has no gradient");
   }
 
-  // Running statistics, of which a second call of a norm has copies that the first one made.
+  // Running statistics. A second call of a norm has copies of them that the first one made.
   void claimStatistics(const Made &made) {
     for (NodeProto *node : made.nodes)
       for (int i = 0; i < node->input_size(); ++i) {
@@ -182,12 +182,13 @@ private:
                              : StringRef();
         const bool isValue = text.consume_front("%") && made.call.isBatchNorm();
         const StringRef meant = isValue ? program.bufferAt(text) : "";
-        if (calls.copies.count(from))
-          claims.uses.push_back({node, i, Form::statistic, {calls.copiedFrom(from)}});
+        const std::string original = calls.copiedFrom(from);
+        if (isValue && meant.empty() && program.kindOf(original) == "PARAMETER")
+          claims.lost.undecided.insert(original); // an earlier call made what was merged with it
+        else if (calls.copies.count(from))
+          claims.uses.push_back({node, i, Form::statistic, {original}});
         else if (!meant.empty() && calls.isInitializer(from))
           claims.uses.push_back({node, i, Form::statistic, {meant.str()}});
-        else if (isValue && program.kindOf(from) == "PARAMETER") // an earlier call made it
-          claims.lost.undecided.insert(from);
       }
   }
 
@@ -215,7 +216,7 @@ private:
 
   // lstm(input, states, parameters, has_biases, layers, dropout, train, bidirectional,
   // batch_first), and gru. None where the call is not so, has weights that project the states, or
-  // a parameter twice, of which one tensor would hold two copies.
+  // a parameter twice: one tensor would hold two copies.
   std::optional<Cells> cellsOf(const Made &made) const {
     const ProgramCall &call = made.call;
     const bool isRecurrent =
@@ -249,8 +250,12 @@ private:
     for (NodeProto *node : make_filter_range(made.nodes, isRecurrentNode)) {
       for (int input = 1; input < std::min(node->input_size(), 4); ++input)
         if (std::vector<std::string> own = cells.stackedIn(layer, input);
-            !own.empty() && calls.isInitializer(node->input(input)))
-          add({node, input}, Form::stacked, std::move(own));
+            !own.empty() && calls.isInitializer(node->input(input))) {
+          if (calls.originsOf(node->input(input)).empty()) // merged with a constant
+            claims.lost.undecided.insert(own.begin(), own.end());
+          else
+            add({node, input}, Form::stacked, std::move(own));
+        }
       ++layer;
     }
   }
@@ -327,7 +332,7 @@ private:
 
   // Whether the input of a node can be what a call says.
   bool canBe(const std::string &input, StringRef operand) const {
-    const bool isInitializer = calls.isInitializer(input) > 0;
+    const bool isInitializer = calls.isInitializer(input);
     if (!operand.consume_front("%"))
       return isInitializer && calls.tensorOf(input).count == 1;
     if (!program.parameterAt(operand).empty() || !program.bufferAt(operand).empty())
@@ -336,7 +341,7 @@ private:
   }
 
   // One node whose inputs are the call's operands, in order (add, where, matmul). A number that
-  // has its own initializer is no input here.
+  // has its own initializer is not an input here.
   bool claimByPosition(const Made &made) {
     if (made.nodes.size() != 1)
       return false;
@@ -370,7 +375,7 @@ private:
     return true;
   }
 
-  // Calls of which nothing is known: what has no place goes where something else lies, in order.
+  // Unknown calls: what has no place goes where something else lies, in order.
   void claimInOrder(const Made &made, ArrayRef<std::string> parameters, ArrayRef<Read> uses) {
     SmallVector<std::string> unplaced;
     SmallVector<Read> others;

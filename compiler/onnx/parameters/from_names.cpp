@@ -7,9 +7,9 @@
 //
 // Method: in files of other makers, and of PyTorch's other exporter, an `Identity` is one weight. A
 // parameter that the module has twice reaches PyTorch's exporter once, so a copy under a module's
-// name is another one, but for scripted modules, whose nodes bear no module's path. A copy under an
-// invented name (the weight was transposed) is the same weight if the same module uses both, as a
-// layer that is called twice does, and mostly not told where two modules do.
+// name is another one, except in scripted modules, whose nodes bear no module's path. A copy under
+// an invented name (the weight was transposed) is the same weight if the same module uses both, as
+// a layer that is called twice does, and mostly not told where two modules do.
 #include "compiler/onnx/graph/recurrent_layout.h"
 #include "compiler/onnx/parameters/module_calls.h"
 #include "llvm/ADT/STLExtras.h"
@@ -95,7 +95,7 @@ public:
     return std::move(changes);
   }
 
-  std::vector<std::string> computed; // pairs of which one is a function of some parameter
+  std::vector<std::string> computed; // pairs: one is a function of some parameter
 
 private:
   bool isCopy(const NodeProto &node) const {
@@ -137,7 +137,7 @@ private:
   void separate(NodeProto &node) {
     const std::string source = node.input(0), copy = node.output(0);
     const TensorBytes &values = file.initializer(initializers.find(source)->second);
-    if (isExporterName(copy) ? !isApart(node, source, copy, values) : false)
+    if (isExporterName(copy) && !isApart(node, source, copy, values))
       return;
     if (!isExporterName(copy) && ledger.tellsNoModules && !isUniform(values))
       ledger.undecided.push_back({source, copy});
@@ -303,7 +303,7 @@ std::vector<EqualWeights> tieByValue(const Parameters &parameters, const Graph &
     std::vector<TieCandidate> &alike = earlier[tieKey(*other.tensor)];
     const bool isKnown = ledger.origin.count(other.name); // not to be the one it was merged with
     const bool areTwo = !other.exporterMade && isFromPyTorch(file) && !ledger.tellsNoModules;
-    std::vector<std::string> mayBeOne;
+    std::vector<EqualWeights> mayBeOne;
     for (size_t i = 0; i < alike.size() && other.isParameter(); ++i) {
       const Parameter &canonical = *alike[i].parameter;
       const bool isCopy = sameValues(*other.tensor, *canonical.tensor, /*transposed=*/false);
@@ -320,12 +320,11 @@ std::vector<EqualWeights> tieByValue(const Parameters &parameters, const Graph &
       if (areOne.value_or(false))
         tie(other, canonical, !isCopy);
       else if (!areOne && !isKnown)
-        mayBeOne.push_back(canonical.name);
+        mayBeOne.push_back({canonical.name, other.name});
     }
     if (!other.isParameter())
       continue;
-    for (const std::string &name : mayBeOne)
-      undecided.push_back({name, other.name});
+    llvm::append_range(undecided, mayBeOne);
     alike.push_back(candidate);
   }
   return undecided;

@@ -38,7 +38,8 @@ public:
       for (int i = 0; i < node.input_size(); ++i)
         readers[node.input(i)].push_back(
             {node.domain(), node.op_type(), static_cast<unsigned>(i),
-             node.output_size() ? StringRef(node.output(0)) : StringRef(), &node});
+             node.output_size() ? StringRef(node.output(0)) : StringRef(),
+             node.input_size() == 2 ? StringRef(node.input(1 - i)) : StringRef()});
       if (node.output_size() == 1)
         makers[node.output(0)] = &node;
     }
@@ -58,14 +59,14 @@ public:
 
   /// One number that is added to the products of a layer, or is the addend of a Gemm: also one that
   /// is spread before. The rule for initializers decides whether it is a bias.
-  bool mayBeBias(StringRef value, bool isScalar) const {
+  bool mayBeBias(StringRef value, bool isScalar, bool isSpreadOnce = false) const {
     return any_of(readersOf(value), [&](const Reader &reader) {
-      const bool isSpread =
-          !isScalar && reader.input == 0 && (reader.opType == "Expand" || reader.opType == "Tile");
+      const bool isSpread = !isSpreadOnce && !isScalar && reader.input == 0 &&
+                            (reader.opType == "Expand" || reader.opType == "Tile");
       return reader.domain.empty() &&
              ((reader.opType == "Gemm" && reader.input == 2) ||
               (reader.opType == "Add" && !isScalar && isSumOfProducts(reader)) ||
-              (isSpread && mayBeBias(reader.output, isScalar)));
+              (isSpread && mayBeBias(reader.output, isScalar, true)));
     });
   }
 
@@ -83,9 +84,7 @@ public:
 
 private:
   bool isSumOfProducts(const Reader &sum) const {
-    if (sum.proto->input_size() != 2)
-      return false;
-    const NodeProto *maker = makers.lookup(sum.proto->input(1 - static_cast<int>(sum.input)));
+    const NodeProto *maker = makers.lookup(sum.other);
     return maker && (isOnnx(*maker, "MatMul") || isOnnx(*maker, "Gemm") || isOnnx(*maker, "Conv"));
   }
 
@@ -186,7 +185,7 @@ private:
   Changes changes;
 };
 
-void liftInside(onnx::GraphProto &body) {
+void liftInside(onnx::GraphProto &body, Ledger &ledger) {
   const Nodes nodes(body);
   for (int i = body.node_size() - 1; i >= 0; --i) {
     const NodeProto &node = body.node(i);
@@ -199,19 +198,20 @@ void liftInside(onnx::GraphProto &body) {
     onnx::TensorProto &made = *body.add_initializer();
     made = *tensor;
     made.set_name(node.output(0));
+    ledger.fromNodes.insert(made.name());
     body.mutable_node()->DeleteSubrange(i, 1);
   }
 }
 
 } // namespace
 
-void liftWeightsOfBodies(onnx::GraphProto &graph) {
+void liftWeightsOfBodies(onnx::GraphProto &graph, Ledger &ledger) {
   for (NodeProto &node : *graph.mutable_node())
     for (onnx::AttributeProto &attribute : *node.mutable_attribute())
       if (attribute.has_g()) {
-        liftWeightsOfBodies(*attribute.mutable_g());
+        liftWeightsOfBodies(*attribute.mutable_g(), ledger);
         if (isOnnx(node, "If") || isOnnx(node, "Loop") || isOnnx(node, "Scan"))
-          liftInside(*attribute.mutable_g());
+          liftInside(*attribute.mutable_g(), ledger);
       }
 }
 

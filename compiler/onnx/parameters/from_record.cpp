@@ -58,6 +58,8 @@ private:
     const bool isReshaped =
         any_of(others, [](StringRef source) { return isMadeBy(source, kRearranges); });
     const std::string own = parameter + (isReshaped ? kReshaped : "");
+    if (!names.insert(own).second)
+      return;
     Change change;
     change.tensor = ownTensor(own, sum.dataType, sum.shape, std::move(differences));
     change.replaces = number;

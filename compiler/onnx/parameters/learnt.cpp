@@ -15,13 +15,14 @@ using nn::OnnxWeight;
 std::vector<Reader> readersIn(const Graph &graph, StringRef value) {
   std::vector<Reader> readers;
   for (const Use &use : graph.uses(value))
-    readers.push_back({use.node->domain, use.node->opType(), use.index,
-                       use.node->outputs.empty() ? "" : StringRef(use.node->outputs[0]),
-                       use.node->proto});
+    readers.push_back(
+        {use.node->domain, use.node->opType(), use.index,
+         use.node->outputs.empty() ? "" : StringRef(use.node->outputs[0]),
+         use.node->inputs.size() == 2 ? StringRef(use.node->inputs[1 - use.index]) : StringRef()});
   return readers;
 }
 
-/// The shape behind a node that passes a tensor on; none: it does not.
+/// The shape after a node that passes a tensor on; none: it does not.
 static std::optional<SmallVector<int64_t>> passedOn(const Reader &reader, ArrayRef<int64_t> shape) {
   if (!reader.domain.empty() || reader.input != 0 || reader.output.empty())
     return std::nullopt;
@@ -38,16 +39,26 @@ static std::optional<SmallVector<int64_t>> passedOn(const Reader &reader, ArrayR
              : std::nullopt;
 }
 
-Learnt learntAs(StringRef value, ArrayRef<int64_t> shape, Readers readers) {
+static Learnt learntWithin(StringRef value, ArrayRef<int64_t> shape, Readers readers, int steps) {
+  Learnt found;
   for (const Reader &reader : readers(value)) {
-    const OnnxWeight weight = nn::onnxWeight(reader.domain, reader.opType, reader.input, shape);
-    if (nn::isWeight(weight))
-      return {weight, reader.opType.str()};
-    if (auto next = passedOn(reader, shape))
-      if (Learnt behind = learntAs(reader.output, *next, readers); nn::isWeight(behind.as))
-        return behind;
+    Learnt learnt{nn::onnxWeight(reader.domain, reader.opType, reader.input, shape),
+                  reader.opType.str()};
+    if (auto next = passedOn(reader, shape); next && !nn::isWeight(learnt.as) && steps > 0)
+      learnt = learntWithin(reader.output, *next, readers, steps - 1);
+    if (!nn::isWeight(learnt.as))
+      continue;
+    if (!learnt.isElementwise())
+      return learnt;
+    if (!nn::isWeight(found.as))
+      found = std::move(learnt);
   }
-  return {};
+  return found;
+}
+
+Learnt learntAs(StringRef value, ArrayRef<int64_t> shape, Readers readers) {
+  constexpr int kFarthest = 8; // a file may have cycles, which are refused later
+  return learntWithin(value, shape, readers, kFarthest);
 }
 
 bool multiplies(const Use &use, const TensorBytes &tensor) {
@@ -114,9 +125,8 @@ BiasOfOne biasOfOne(StringRef value, Readers readers, Products products) {
   bool isElsewhere = false;
   for (const Reader &reader : readers(value)) {
     std::optional<Product> product;
-    const bool isSum = reader.domain.empty() && reader.opType == "Add" && reader.proto;
-    if (isSum && reader.proto->input_size() == 2)
-      product = products(reader.proto->input(1 - static_cast<int>(reader.input)));
+    if (reader.domain.empty() && reader.opType == "Add" && !reader.other.empty())
+      product = products(reader.other);
     if (product && product->outputs == 1)
       weights.insert(product->weight);
     else

@@ -21,7 +21,7 @@ static bool isQuantized(const ModelFile &file) {
 }
 
 // For files that record the exported program.
-static bool giveBackParameters(ModelFile &file, Ledger &ledger, Report &report) {
+static void giveBackParameters(ModelFile &file, Ledger &ledger, Report &report) {
   Claims claims = claimsOfCalls(file, ledger.program);
   rewrite(file, ledger, resolve(file, ledger, claims.uses));
   ledger.absent = std::move(claims.absent);
@@ -29,14 +29,14 @@ static bool giveBackParameters(ModelFile &file, Ledger &ledger, Report &report) 
     ledger.notes[parameter] = note;
   if (isQuantized(file)) // a tool has made integers of them, under other names
     claims.lost.unclear.clear();
-  return refuseLosses(file, std::move(claims.lost), report);
+  refuseLosses(file, std::move(claims.lost), report);
 }
 
 bool openLedger(ModelFile &file, const Recipe &recipe, Ledger &ledger, Report &report) {
   ledger.program = ExportedProgram(file);
   ledger.lacksRequiresGrad = isFromPyTorch(file) && !ledger.program.isOfTrainc();
   if (recipe.trains)
-    liftWeightsOfBodies(file.editableGraph());
+    liftWeightsOfBodies(file.editableGraph(), ledger);
   liftBranchInitializers(file, ledger);
   if (!recipe.trains) // a model that is only evaluated is taken as it is
     return true;

@@ -27,14 +27,14 @@ struct Ledger {
   llvm::StringSet<> fixed;             // inputs that have one value, as the recipe says
   /// Initializers that hold all elements of these parameters of the module, in another order.
   llvm::StringMap<std::vector<std::string>> stacked;
-  /// Weights that the exporter had merged, and of which the file does not tell whether they are
-  /// one.
+  /// Weights that the exporter had merged, where the file does not tell whether they are one.
   std::vector<EqualWeights> undecided;
   /// Nodes' names tell no modules, as in files of scripted ones, which have shared weights twice.
   bool tellsNoModules = false;
-  /// One of PyTorch's exporters wrote it, none of which records `requires_grad`.
+  /// One of PyTorch's exporters wrote it: none records `requires_grad`.
   bool lacksRequiresGrad = false;
-  /// Parameters that the file lists but has no storage for, rightly, and why.
+  /// Parameters that the file lists but has no storage for, rightly, and the one that each is
+  /// another name of; empty: nothing uses it, or it is another name of some parameter.
   std::vector<std::pair<std::string, std::string>> absent;
 };
 

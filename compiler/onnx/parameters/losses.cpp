@@ -131,7 +131,8 @@ private:
           addStand(made.call.name, lost[i], read[j]);
   }
 
-  // A result keeps its name, whatever is left to make it. A call with several has none of its own.
+  // A result keeps its name, by any node that is left to make it. A call with several has none of
+  // its own.
   void lookAtResults() {
     const auto &outputs = calls.file.graph().output();
     if (static_cast<size_t>(outputs.size()) != program.outputs().size())
@@ -230,9 +231,7 @@ private:
       lost.unnamed.insert(parameter);
       return;
     }
-    claims.absent.emplace_back(
-        parameter, other.empty() ? "nothing uses it, or it is another name of a parameter"
-                                 : "the same parameter as " + other);
+    claims.absent.emplace_back(parameter, other);
     if (other.empty() && mayBeMoved)
       lost.unclear.insert(parameter);
   }
@@ -408,8 +407,7 @@ static std::string textOfUses(const Losses &lost) {
   return message;
 }
 
-bool refuseLosses(const ModelFile &file, Losses lost, Report &report) {
-  const size_t before = report.size();
+void refuseLosses(const ModelFile &file, Losses lost, Report &report) {
   // Of a norm that is called twice, and of what is said already.
   std::set<std::string> said;
   for (std::vector<std::string> *names : {&lost.foldedNorms, &lost.changed})
@@ -431,7 +429,6 @@ bool refuseLosses(const ModelFile &file, Losses lost, Report &report) {
             " taken for unused",
         "where the module multiplies with it, or adds it: " + std::string(kWithoutOptimizer) +
             "; else nothing");
-  return report.size() == before;
 }
 
 } // namespace trainc::reader

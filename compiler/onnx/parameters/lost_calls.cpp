@@ -57,8 +57,8 @@ static std::string adviceOn(const ProgramCall &call) {
   return advice;
 }
 
-// instance_norm(input, weight, bias, mean, variance, ...): evaluation takes running statistics, of
-// which the graph has no new values, if it has them at all.
+// instance_norm(input, weight, bias, mean, variance, ...): evaluation takes running statistics. The
+// graph has no new values of them, if it has them at all.
 static bool tracksStatistics(const ProgramCall &call) {
   return call.is("aten.instance_norm") && argumentOf(call, 3).starts_with("%");
 }
@@ -103,9 +103,8 @@ static void refuseLostDetach(const ModelFile &file, const ExportedProgram &progr
                       "export again with torch.onnx.export(..., optimize=False), which keeps it");
 }
 
-bool refuseLostCalls(const ModelFile &file, const ExportedProgram &program, const Recipe &recipe,
+void refuseLostCalls(const ModelFile &file, const ExportedProgram &program, const Recipe &recipe,
                      Report &report) {
-  size_t before = report.size();
   for (const onnx::NodeProto &node : file.graph().node()) {
     const ProgramCall *call = program.callOf(node);
     if (!call)
@@ -121,7 +120,6 @@ bool refuseLostCalls(const ModelFile &file, const ExportedProgram &program, cons
                           lost + ", which the exporter left out of the graph", adviceOn(*call));
   }
   refuseLostDetach(file, program, report);
-  return report.size() == before;
 }
 
 } // namespace trainc::reader

@@ -17,11 +17,12 @@ class ModuleCalls {
 public:
   /// A node in a module uses an initializer; those with a module's name are evidence.
   void addUse(llvm::StringRef path, llvm::StringRef initializer);
-  /// Whether two weights with these values, of which one at least has no name, are one parameter of
-  /// the module. They are if two calls of one module use them, and they are not if all elements are
-  /// equal, as fresh ones may be, and two modules use them. Else two modules may share it, or one
-  /// be a copy of the other, even where all besides is equal: a copy may have been given the weight
-  /// again. Nor does a file tell of one call, which may use a parameter twice or two of them.
+  /// Whether two weights with these values are one parameter of the module. One of them at least
+  /// has no name. They are if two calls of one module use them, and they are not if all elements
+  /// are equal, as fresh ones may be, and two modules use them. Else two modules may share it, or
+  /// one be a copy of the other, even where all besides is equal: a copy may have been given the
+  /// weight again. Nor does a file tell of one call, which may use a parameter twice or two of
+  /// them.
   std::optional<bool> areOneWeight(llvm::ArrayRef<WeightUse> a, llvm::ArrayRef<WeightUse> b,
                                    const TensorBytes &values) const;
 

@@ -84,7 +84,7 @@ private:
            });
   }
 
-  // The bias that is added to a product has the weight's name but for that word.
+  // The bias that is added to a product has the weight's name except that word.
   std::string besideBias(const GraphNode &product) const {
     for (const Use &use : graph.uses(product.outputs[0]))
       if (isOperator(*use.node, "Add"))
@@ -188,22 +188,27 @@ static void addOwnName(Parameter &parameter) {
   }
 }
 
-// What is tied to it brings its names, and the record may list further ones.
+// What is tied to it brings its names, and the record may list further ones. Each counts once.
 static void addOtherNames(Parameter &parameter, ArrayRef<const Parameter *> ties,
                           ArrayRef<std::string> recorded) {
-  std::vector<TensorName> names(parameter.inState.begin(),
-                                parameter.inState.begin() + !parameter.inState.empty());
+  std::vector<TensorName> names;
+  auto add = [&](const std::string &name, bool transposed) {
+    if (none_of(names, [&](const TensorName &one) { return one.name == name; }))
+      names.push_back({name, transposed});
+  };
+  const ArrayRef<TensorName> own(parameter.inState);
+  for (const TensorName &name : own.take_front(1))
+    add(name.name, name.transposed);
   for (const Parameter *other : ties)
     if (!isExporterName(other->name))
-      names.push_back({other->name, other->transposed});
+      add(other->name, other->transposed);
   for (const Parameter *other : ties)
-    if (!other->inState.empty() && other->inState[0].name != other->name)
-      names.push_back({other->inState[0].name, other->inState[0].transposed != other->transposed});
-  if (parameter.inState.size() > 1)
-    names.insert(names.end(), parameter.inState.begin() + 1, parameter.inState.end());
-  const bool isTransposed = !parameter.inState.empty() && parameter.inState[0].transposed;
+    if (!other->inState.empty())
+      add(other->inState[0].name, other->inState[0].transposed != other->transposed);
+  for (const TensorName &name : own.drop_front(own.empty() ? 0 : 1))
+    add(name.name, name.transposed);
   for (const std::string &name : recorded)
-    names.push_back({name, isTransposed});
+    add(name, !own.empty() && own[0].transposed);
   parameter.inState = std::move(names);
 }
 
@@ -227,9 +232,10 @@ void nameInState(const Graph &graph, const Ledger &ledger, Parameters &parameter
     for (const std::string &name : ledger.program.namesOf(parameter->name))
       if (!inFile.contains(name))
         recorded.push_back(name);
+    for (const auto &[name, other] : ledger.absent)
+      if (other == parameter->name)
+        recorded.push_back(name);
     addOtherNames(*parameter, ties[parameter.get()], recorded);
-    for (const Parameter *other : ties[parameter.get()])
-      parameter->tied.push_back({other->name, other->transposed});
   }
 }
 

@@ -35,7 +35,7 @@ struct Parameter {
   llvm::ArrayRef<char> bytes;  // little endian, mapped; owned by the model or its file
   llvm::ArrayRef<char> inFile; // as the file has them, perhaps in 16 bits; empty: not in one piece
   size_t firstUse = SIZE_MAX;  // node and input, for the order
-  // Of a frozen weight that the file has as integers, of which it is the name; it has no `bytes`.
+  // A frozen weight that the file has as integers, under their name; it has no `bytes`.
   std::shared_ptr<const reader::QuantizedWeight> quantized;
   bool isPartOfQuantized = false; // scales or zero points of such a weight
   bool isOfAdapter = false;
@@ -47,6 +47,7 @@ struct Parameter {
   std::string group;                    // of the recipe; empty: in none
   size_t groupNumber = 0;               // from 1; 0: in none
   bool isFixed = false;                 // an input, by --constant
+  bool isSetting = false;               // an operator must know it
   bool isAsked = false;                 // integers that stand for a weight, in an unknown form
   bool isAnswered = false;              // by --freeze: no question about it is left
   const Parameter *canonical = nullptr; // of a tied one: the parameter

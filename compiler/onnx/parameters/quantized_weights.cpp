@@ -173,7 +173,7 @@ private:
            fail("has another number of zero points than of scales");
   }
 
-  /// Rows of whole blocks, the last of which may be more than the row needs.
+  /// Rows of whole blocks. The last block may be more than the row needs.
   bool ofRows(int64_t rows, int64_t length, int64_t block) {
     const int64_t bits = weight.layout.bits;
     if (rows <= 0 || length <= 0 || block < 16 || (block & (block - 1)) != 0)

@@ -24,8 +24,8 @@ struct QuantizedWeight {
 /// The node's input that is such a weight; none: the operator has none.
 std::optional<unsigned> quantizedInput(llvm::StringRef domain, llvm::StringRef opType);
 
-/// What all nodes that read the integers make of them. None, with a message, where they are no such
-/// weight: where other nodes read them, too, or scales are computed.
+/// What all nodes that read the integers make of them. None, with a message, where they are not
+/// such a weight: where other nodes read them, too, or scales are computed.
 std::optional<QuantizedWeight> quantizedWeight(const ModelFile &file, const Graph &graph,
                                                const TensorBytes &integers, std::string &why);
 

@@ -38,6 +38,9 @@ public:
   }
 
   Changes run() {
+    for (const Claim &claim : claims) // constants may be merged with these
+      if (claim.form == Form::stacked)
+        giveStack(claim);
     for (const Claim &claim : claims)
       if (claim.form == Form::zeros)
         addZeros(claim);
@@ -45,9 +48,7 @@ public:
         giveStatistic(claim);
       else if (claim.form == Form::constant)
         giveConstant(claim);
-      else if (claim.form == Form::stacked)
-        giveStack(claim);
-      else if (!isOwn(claim))
+      else if (claim.form != Form::stacked && !isOwn(claim))
         giveParameter(claim);
     return std::move(changes);
   }
@@ -136,7 +137,7 @@ private:
 
   // ONNX's LSTM and GRU have the gates in another order than PyTorch, and the parameters of all
   // directions, and both biases, in one tensor each: trained in that place they are what they would
-  // be in the module, whatever updates elements by themselves. The first node whose parameters the
+  // be in the module, with any update of single elements. The first node whose parameters the
   // tensor was made from keeps it. All else it may be made from are sizes; those may come from
   // further parameters, such as learnt initial states.
   void giveStack(const Claim &claim) {

@@ -81,7 +81,7 @@ public:
         if (auto found = notes->find(parameter.name); found != notes->end())
           parameter.reason += "; " + found->second;
     }
-    // What else belongs to a weight in integers is no tensor by itself; numbers that other nodes
+    // What else belongs to a weight in integers is not a tensor by itself; numbers that other nodes
     // read, too, are constants.
     for (const auto &parameter : parameters)
       if (partsOfQuantized.count(parameter->tensor)) {
@@ -114,6 +114,7 @@ private:
       runningStatistic(*use, parameter);
     } else if (const Use *use = useAs(OnnxWeight::setting, uses, parameter)) {
       parameter.reason = "a setting of a " + use->node->opType().str();
+      parameter.isSetting = true;
     } else if (program.isRecorded()) {
       bySignature(parameter);
     } else if (std::string op = castTo(graph, parameter); !op.empty()) {
@@ -266,7 +267,7 @@ private:
   // one there and back: numbers with all their digits were not rounded. Of a table's rows, whether
   // a repetition was one of the rows' numbers or of the table: then columns, or rows, are equal.
   // And whether a sum was: with a number, as it is where nothing is chosen of the table, the table
-  // would have the same gradient, and the same updates but for weight decay.
+  // would have the same gradient, and the same updates except weight decay.
   bool isSelection(const Parameter &parameter, const std::string &origin,
                    ArrayRef<std::string> others) const {
     const StringRef name = parameter.name;
@@ -330,7 +331,7 @@ private:
         learntAs(name, parameter.shape, [&](StringRef value) { return readersIn(graph, value); });
     const bool isOfNorm = StringRef(learnt.by).ends_with("Normalization");
     if (isFromPyTorch(file) && ledger.fromNodes.contains(name) &&
-        (isOfNorm || learnt.by == "Add" || learnt.by == "Mul")) {
+        (isOfNorm || (learnt.isElementwise() && !isAddedToProduct(parameter)))) {
       parameter.reason = "as a number of the module's code";
     } else if (ledger.fromNodes.contains(name) && parameter.tensor->count > 1 &&
                !nn::isWeight(learnt.as)) {
@@ -351,6 +352,16 @@ private:
     } else {
       parameter.reason = "unnamed, and not used as a weight";
     }
+  }
+
+  // The bias of a linear layer.
+  bool isAddedToProduct(const Parameter &parameter) const {
+    return parameter.shape.size() == 1 &&
+           any_of(readersIn(graph, parameter.name), [&](const Reader &reader) {
+             const GraphNode *maker = graph.producer(reader.other);
+             return reader.domain.empty() && reader.opType == "Add" && maker &&
+                    maker->domain.empty() && maker->opType() == "MatMul";
+           });
   }
 
   // The weight of a layer with one input and one output, the scale of a norm of one channel, or the
@@ -440,6 +451,12 @@ std::optional<Parameters> decideParameters(const ModelFile &file, const Graph &g
   nameInState(graph, ledger, parameters);
   if (!applyRecipe(parameters, graph, recipe, report))
     return std::nullopt;
+  std::map<const Parameter *, std::vector<TensorName>> tied;
+  for (const auto &one : parameters)
+    if (one->canonical)
+      tied[one->canonical].push_back({one->name, one->transposed});
+  for (const auto &one : parameters)
+    one->tied = tied[one.get()];
   checkAnyTrained(parameters, file, recipe, report);
   const bool areStorable = checkTypes(parameters, file, recipe, report);
   reportDoubts(parameters, undecided, ledger, file, graph, recipe, report);

@@ -48,50 +48,67 @@ std::string parameterCounts(const Parameters &parameters) {
          counted(constants, "tensor is constant", "tensors are constants");
 }
 
+namespace {
+/// Columns that are as wide as what they hold.
+struct Columns {
+  size_t name = 4, shape = 5, group = 0;
+
+  void row(raw_ostream &stream, StringRef role, StringRef of, StringRef shapeOf, StringRef decay,
+           StringRef groupOf, StringRef reason) const {
+    stream << left_justify(role, 8) << "  " << left_justify(of, name) << "  "
+           << left_justify(shapeOf, shape) << "  " << left_justify(decay, 5) << "  ";
+    if (group > 0)
+      stream << left_justify(groupOf, group) << "  ";
+    stream << reason << '\n';
+  }
+};
+} // namespace
+
+static void addNotes(raw_ostream &stream, size_t hidden, const Ledger &ledger,
+                     const Recipe &recipe) {
+  if (hidden)
+    stream << hidden << " initializers of integers or booleans are constants\n";
+  if (ledger.lacksRequiresGrad && recipe.adapters.empty())
+    stream << "the file does not record requires_grad: what the module froze is trained, unless "
+              "--freeze names it\n";
+  for (const auto &[parameter, other] : ledger.absent)
+    stream << "not in the file: " << printable(parameter) << " ("
+           << (other.empty() ? "nothing uses it, or it is another name of a parameter"
+                             : "the same parameter as " + printable(other))
+           << ")\n";
+}
+
 std::string parameterTable(const Parameters &parameters, const Ledger &ledger,
                            const Recipe &recipe) {
   std::string result;
   raw_string_ostream stream(result);
-  size_t nameWidth = 4, shapeWidth = 5, groupWidth = 0, hidden = 0, trained = 0;
+  Columns columns;
+  size_t hidden = 0, trained = 0;
   int64_t elements = 0;
   if (!recipe.groups.empty())
-    groupWidth = StringRef("group").size();
+    columns.group = StringRef("group").size();
   for (const auto &group : recipe.groups)
-    groupWidth = std::max(groupWidth, group.first.size());
+    columns.group = std::max(columns.group, group.first.size());
   for (const auto &one : parameters) {
     hidden += !isShown(*one) && !one->isPartOfQuantized;
     trained += one->role == Role::trained;
     elements += one->role == Role::trained ? one->tensor->count : 0;
     if (!isShown(*one))
       continue;
-    nameWidth = std::max(nameWidth, printable(one->name).size());
-    shapeWidth = std::max(shapeWidth, shapeText(one->shape).size());
+    columns.name = std::max(columns.name, printable(one->name).size());
+    columns.shape = std::max(columns.shape, shapeText(one->shape).size());
   }
   stream << trained << " trained parameters, " << elements << " elements"
          << (recipe.adapters.empty() ? "\n" : ", and adapters\n");
-  auto row = [&](StringRef role, StringRef name, StringRef shape, StringRef decay, StringRef group,
-                 StringRef reason) {
-    stream << left_justify(role, 8) << "  " << left_justify(name, nameWidth) << "  "
-           << left_justify(shape, shapeWidth) << "  " << left_justify(decay, 5) << "  ";
-    if (groupWidth > 0)
-      stream << left_justify(group, groupWidth) << "  ";
-    stream << reason << '\n';
-  };
-  row("role", "name", "shape", "decay", "group", "why");
+  columns.row(stream, "role", "name", "shape", "decay", "group", "why");
   for (const auto &one : parameters)
     if (isShown(*one))
-      row(roleName(one->role), printable(one->name), shapeText(one->shape),
-          one->role != Role::trained ? ""
-          : one->decays              ? "yes"
-                                     : "no",
-          one->group, printable(one->reason));
-  if (hidden)
-    stream << hidden << " initializers of integers or booleans are constants\n";
-  if (ledger.lacksRequiresGrad && recipe.adapters.empty())
-    stream << "the file does not record requires_grad: what the module froze is trained, unless "
-              "--freeze names it\n";
-  for (const auto &[parameter, reason] : ledger.absent)
-    stream << "not in the file: " << printable(parameter) << " (" << printable(reason) << ")\n";
+      columns.row(stream, roleName(one->role), printable(one->name), shapeText(one->shape),
+                  one->role != Role::trained ? ""
+                  : one->decays              ? "yes"
+                                             : "no",
+                  one->group, printable(one->reason));
+  addNotes(stream, hidden, ledger, recipe);
   return result;
 }
 
