@@ -36,7 +36,7 @@ template <typename Check> std::string checkedAsInPasses(const Check &check) {
   return problem;
 }
 
-/// A whole number behind the last equals sign, since names may have some.
+/// A whole number after the last equals sign, since names may have some.
 bool splitNumber(StringRef text, StringRef &name, int64_t &number) {
   StringRef digits;
   std::tie(name, digits) = text.rsplit('=');
@@ -230,7 +230,7 @@ template <auto Member> constexpr auto ofRecipe = [](auto &options) -> auto & {
   return options.asked.*Member;
 };
 
-/// Where a list is of which the recipe has something else.
+/// The field of a list that the recipe has in another form.
 struct ListPlace {
   std::string name;
   std::vector<std::string> &operator()(Options &options) const { return options.lists[name]; }

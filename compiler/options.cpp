@@ -165,7 +165,7 @@ void Options::completeAdapters(Recipe &recipe, Report &report) const {
                  "--lora-dropout 0.05");
 }
 
-/// --stop-after names a step, and one behind what the other options need.
+/// --stop-after names a step, and one after what the other options need.
 bool Options::checkStopAfter(const Recipe &recipe, Report &report) const {
   std::vector<std::string> steps = pipelinePasses(recipe);
   steps.insert(steps.begin(), "import");

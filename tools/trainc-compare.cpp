@@ -72,7 +72,7 @@ std::optional<Command> parse(int argc, char **argv) {
       {}, {option_of<Command>("run", &Command::run, "NAME", ~0u, "which recorded run"),
            option_of<Command>("tolerance", &Command::tolerance, "T", ~0u, "of differences"),
            option_of<Command>("steps", &Command::steps, "N", ~0u, "the first N alone")});
-  const trainc::command_line line = table.parse(argc - 1, argv + 1, &command);
+  const trainc::command_line line = table.parse_alone(argc - 1, argv + 1, &command);
   for (const trainc::option_problem &problem : line.problems)
     std::fprintf(stderr, "trainc-compare: %s: %s\n", problem.option.c_str(),
                  problem.message.c_str());

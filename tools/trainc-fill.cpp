@@ -77,7 +77,7 @@ std::optional<Options> parse(int argc, char **argv) {
   const trainc::option_table table(
       {}, {option_of<Options>("o", &Options::model, "MODEL.onnx", ~0u, "file to write"),
            option_of<Options>("seed", &Options::seed, "N", ~0u, "of random numbers"), deviation});
-  const trainc::command_line line = table.parse(argc - 1, argv + 1, &options);
+  const trainc::command_line line = table.parse_alone(argc - 1, argv + 1, &options);
   for (const trainc::option_problem &problem : line.problems)
     std::fprintf(stderr, "trainc-fill: %s: %s\n", problem.option.c_str(), problem.message.c_str());
   if (!line.problems.empty() || line.words.size() != 1 || options.model.empty())

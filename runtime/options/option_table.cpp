@@ -63,11 +63,6 @@ std::string first_part_of(const std::string &text) {
   return text;
 }
 
-// What a term of a condition takes for no value.
-bool is_nothing(const std::string &text) {
-  return is_choice("no|none|0|0min|0epochs|inf", text) || text.empty();
-}
-
 // With a star at the beginning or the end for anything.
 bool fits(const std::string &pattern, const std::string &text) {
   if (pattern.starts_with("*"))
@@ -88,7 +83,7 @@ bool fits_one_of(const std::string &patterns, const std::string &text) {
 // The option that a term is about.
 std::string named_by(const std::string &term) {
   const size_t begin = term[0] == '!' ? 1 : 0;
-  return term.substr(begin, term.find_first_of("!=", begin) - begin);
+  return term.substr(begin, term.find_first_of("!= ", begin) - begin);
 }
 
 option_problem problem_of(const std::string &option, const std::string &text) {
@@ -105,6 +100,11 @@ std::string with_dashes(const std::string &name) { return (name.size() == 1 ? "-
 bool is_choice(const std::string &choices, const std::string &word) {
   return !word.empty() && word.find('|') == std::string::npos &&
          ("|" + choices + "|").find("|" + word + "|") != std::string::npos;
+}
+
+bool option_row::has(const std::string &text) const {
+  const bool may_be_none = !counts_as_it_is || is_choice(choices, text);
+  return !text.empty() && !(may_be_none && is_choice("no|none|0|0min|0epochs|inf", text));
 }
 
 const option_row *option_table::find(const std::string &name, unsigned commands) const {
@@ -235,6 +235,15 @@ command_line option_table::parse(int count, const char *const *arguments, void *
   return line_reader(*this, count, arguments, values, commands).read();
 }
 
+command_line option_table::parse_alone(int count, const char *const *arguments, void *values,
+                                       unsigned commands) const {
+  command_line line = parse(count, arguments, values, commands);
+  if (line.wants_help || line.wants_version)
+    line.problems.push_back({line.wants_help ? "--help" : "--version", "stands alone",
+                             "the command without the other words"});
+  return line;
+}
+
 bool option_table::holds(const std::string &when, const void *values, unsigned commands) const {
   std::istringstream terms(when);
   for (std::string term; terms >> term;) {
@@ -246,7 +255,7 @@ bool option_table::holds(const std::string &when, const void *values, unsigned c
     const size_t equals = term.find('=');
     const bool denies = term[0] == '!' || (equals != std::string::npos && term[equals - 1] == '!');
     const bool is_so = std::any_of(texts.begin(), texts.end(), [&](const std::string &text) {
-      return equals == std::string::npos ? !is_nothing(text)
+      return equals == std::string::npos ? option && option->has(text)
                                          : fits_one_of(term.substr(equals + 1), text);
     });
     if (is_so == denies)
@@ -256,10 +265,13 @@ bool option_table::holds(const std::string &when, const void *values, unsigned c
 }
 
 std::string option_table::filled(std::string message, const void *values, unsigned commands) const {
-  for (size_t begin; (begin = message.find('{')) != std::string::npos;) {
-    const size_t end = message.find('}', begin);
+  size_t end;
+  for (size_t begin = 0; (begin = message.find('{', begin)) != std::string::npos &&
+                         (end = message.find('}', begin)) != std::string::npos;) {
     const option_row *option = find(message.substr(begin + 1, end - begin - 1), commands);
-    message.replace(begin, end - begin + 1, option ? joined(option->texts(values)) : "");
+    const std::string text = option ? joined(option->texts(values)) : "";
+    message.replace(begin, end - begin + 1, text);
+    begin += text.size(); // a value may have braces of its own
   }
   return message;
 }
@@ -276,8 +288,13 @@ std::vector<option_problem> option_table::refused(const void *values, const aske
       if (condition.is_idle && !is_asked(option.name, named_by(condition.when)))
         continue;
       is_idle |= condition.is_idle;
-      problems.push_back({with_dashes(option.name), filled(condition.message, values, commands),
-                          filled(condition.advice, values, commands)});
+      option_problem problem = {with_dashes(option.name),
+                                filled(condition.message, values, commands),
+                                filled(condition.advice, values, commands)};
+      // Several reasons may have one message.
+      if (problems.empty() || problems.back().option != problem.option ||
+          problems.back().message != problem.message)
+        problems.push_back(std::move(problem));
     }
   }
   return problems;

@@ -22,10 +22,9 @@ constexpr double any_count = 1e15; // exactly representable, more than any run t
 
 // When an option is refused. `when` has terms between blanks, all of which hold then, of the values
 // that options of the same table have:
-//   lora            it has one, other than no, none, 0 and inf
-//   !lora           it has none
-//   target=cpu|cuda it is one of these; `aarch64*` and `*=frozen` are patterns
-//   target!=cpu     it is another one
+//   lora            it has one: any text, any number that was optional; else none of no, none, 0,
+//   inf !lora           it has none target=cpu|cuda it is one of these; `aarch64*` and `*=frozen`
+//   are patterns target!=cpu     it is another one
 // In the message `{target}` stands for the option's value.
 struct option_condition {
   std::string when, message, advice;
@@ -45,6 +44,7 @@ struct option_row {
   std::string choices = {};              // "a|b|c", empty: any text of the value's type
   bool is_flag = false, is_list = false; // a list grows each time that the option is given
   bool may_lack_value = false;           // it is the first choice then
+  bool counts_as_it_is = false;          // `0` and `none` are values like others
   bool is_kept = true;                   // with the run; else it is of one start of the program
   bool is_shared = true;                 // ranks of a job must not differ in it
   value_range range = {0, any_count};
@@ -54,6 +54,9 @@ struct option_row {
   std::function<std::string(const std::string &text, value_range, void *values)> read = {};
   // As `read` takes it: several for a list, one for all others (empty: there is no value).
   std::function<std::vector<std::string>(const void *values)> texts = {};
+
+  // Whether this text of its value is one, for conditions.
+  bool has(const std::string &text) const;
 
   option_row &&usual() && { return is_usual = true, std::move(*this); }
   option_row &&shown_as(std::string text) && {
@@ -95,6 +98,9 @@ struct option_row {
   }
 };
 
+template <typename T> inline constexpr bool is_optional = false;
+template <typename T> inline constexpr bool is_optional<std::optional<T>> = true;
+
 // `place` is the member of `Values`, or a function that gives it.
 template <typename Values, typename Place>
 option_row option_of(std::string name, Place place, std::string placeholder, unsigned commands,
@@ -104,6 +110,7 @@ option_row option_of(std::string name, Place place, std::string placeholder, uns
   option_row result = {std::move(name), std::move(placeholder), commands, std::move(help)};
   result.is_flag = std::is_same_v<type, bool>;
   result.is_list = is_list;
+  result.counts_as_it_is = std::is_same_v<type, std::string> || is_list || is_optional<type>;
   result.read = [=](const std::string &text, value_range range, void *values) {
     return read_value(text, range, std::invoke(place, *static_cast<Values *>(values)));
   };
@@ -174,6 +181,9 @@ public:
   // Reads values into what `values` points to, which the rows are of.
   command_line parse(int count, const char *const *arguments, void *values,
                      unsigned commands = ~0u) const;
+  // The same of a program whose pages are words of their own.
+  command_line parse_alone(int count, const char *const *arguments, void *values,
+                           unsigned commands = ~0u) const;
   // What the conditions refuse. `is_asked`: whether somebody asks for an option, which another one
   // may make idle.
   using asked = std::function<bool(const std::string &option, const std::string &other)>;

@@ -200,6 +200,8 @@ trainer_options trainer_table::parse(int count, const char *const *arguments) co
     return result;
   result.given = line.given;
   problem_list problems;
+  if (line.wants_version)
+    problems.add("unknown option '--version'");
   for (const option_problem &problem : line.problems)
     problems.add(said(problem, command));
   for (const std::string &other : line.words)

@@ -106,7 +106,7 @@ Arguments parseArguments(const CommandRow &command, int count, char **words) {
   Arguments result;
   problem_list problems;
   const option_table table = tableOf(command);
-  command_line line = table.parse(count, words, &result);
+  command_line line = table.parse_alone(count, words, &result);
   for (const option_problem &problem : line.problems)
     problems.add(
         problem.is_unknown
