@@ -81,9 +81,8 @@ std::vector<std::string> Installation::files(StringRef target) const {
 /// Files of a folder of the runtime and of those in it, without another target's and without what
 /// serves libraries alone, by their names in `root`.
 static std::vector<std::string> filesIn(const fs::path &root, StringRef folder, StringRef target,
-                                        EmittedProgram program) {
+                                        EmittedProgram program, std::error_code &error) {
   std::vector<std::string> files;
-  std::error_code error;
   fs::recursive_directory_iterator entry(root / folder.str(), error), end;
   for (; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename();
@@ -96,8 +95,10 @@ static std::vector<std::string> filesIn(const fs::path &root, StringRef folder, 
   return files;
 }
 
-static std::vector<std::string> linesOf(const fs::path &file) {
+static std::vector<std::string> linesOf(const fs::path &file, std::error_code &error) {
   std::ifstream stream(file);
+  if (!stream && !error)
+    error = std::make_error_code(std::errc::no_such_file_or_directory);
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);)
     lines.push_back(line);
@@ -106,16 +107,18 @@ static std::vector<std::string> linesOf(const fs::path &file) {
 
 /// What its list of sources names and what these include; besides what emitted code and users'
 /// operators do.
-static std::vector<std::string> filesOfMinimalLibrary(const fs::path &root) {
+static std::vector<std::string> filesOfMinimalLibrary(const fs::path &root,
+                                                      std::error_code &error) {
   const std::string list = "runtime/minimal/sources.txt";
-  std::vector<std::string> files = filesIn(root, "runtime/kernels", "cpu", EmittedProgram::trainer);
+  std::vector<std::string> files =
+      filesIn(root, "runtime/kernels", "cpu", EmittedProgram::trainer, error);
   llvm::append_range(files, std::array{list, std::string("runtime/minimal/single_thread/omp.h"),
                                        std::string("runtime/entry_memory.h")});
-  for (const std::string &source : linesOf(root / list))
+  for (const std::string &source : linesOf(root / list, error))
     files.push_back("runtime/" + source);
   std::set<std::string> known(files.begin(), files.end());
   for (size_t i = 0; i < files.size(); ++i)
-    for (const std::string &line : linesOf(root / files[i]))
+    for (const std::string &line : linesOf(root / files[i], error))
       if (StringRef name = line; name.consume_front("#include \"") && name.starts_with("runtime/"))
         if (std::string included = name.take_until([](char c) { return c == '"'; }).str();
             known.insert(included).second)
@@ -129,9 +132,11 @@ std::error_code Installation::copyRuntime(StringRef target, EmittedProgram progr
   const fs::path from = includeFolder, to = folder.str();
   std::error_code error;
   fs::remove_all(to / "runtime", error);
-  for (const std::string &file : program == EmittedProgram::minimalLibrary
-                                     ? filesOfMinimalLibrary(from)
-                                     : filesIn(from, "runtime", target, program)) {
+  const std::vector<std::string> files = error ? std::vector<std::string>()
+                                         : program == EmittedProgram::minimalLibrary
+                                             ? filesOfMinimalLibrary(from, error)
+                                             : filesIn(from, "runtime", target, program, error);
+  for (const std::string &file : files) {
     if (!error)
       fs::create_directories((to / file).parent_path(), error);
     if (!error)

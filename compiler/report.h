@@ -80,7 +80,7 @@ public:
   /// nothing is added.
   void warning(Finding finding, const Subject &subject, const llvm::Twine &message,
                const llvm::Twine &advice = "");
-  /// This finding is no problem from here on.
+  /// This finding is not a problem from here on.
   void accept(Finding finding) { accepted.push_back(finding); }
 
   /// Problems that come later and name `path`, which people do not know, or a file in it, name

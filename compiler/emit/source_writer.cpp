@@ -117,7 +117,7 @@ static const Words &reservedWords() {
     add(
 #include "compiler/emit/macros.inc"
     );
-    add("in_parameters in_gradients in_optimizer_state in_optimizer_state in_activations "
+    add("in_parameters in_gradients in_optimizer_state in_activations "
         "in_workspace in_constants "
         "in_stash in_frozen"); // runtime/entry_memory.h
     for (StringRef type : storedTypeNames())

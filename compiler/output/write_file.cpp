@@ -68,7 +68,7 @@ std::string temporaryPath(StringRef name) {
   llvm::SmallString<128> folder, file;
   llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
   llvm::sys::fs::createUniquePath("trainc-%%%%%%%%%%%%-" + name, file, /*MakeAbsolute=*/false);
-  return (folder + "/" + file).str(); // apart: a % in the folder's name is no place for a digit
+  return (folder + "/" + file).str(); // apart: a % in the folder's name does not stand for a digit
 }
 
 } // namespace trainc

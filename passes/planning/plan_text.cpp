@@ -23,7 +23,7 @@ namespace {
   text += line;
 }
 
-/// For printf, whatever int64_t is.
+/// For printf, of any int64_t.
 long long number(int64_t value) { return value; }
 
 /// A line for each number of ranks and of micro-batches, a column for each kind of sharing.

@@ -20,7 +20,7 @@ std::string titleOf(const planned_entry &entry);
 std::string kernelsText(const std::vector<planned_entry> &entries);
 /// The entry functions, a line for each step.
 std::string stepsText(const std::vector<planned_entry> &entries);
-/// What is computed again and what is kept for the backward pass.
+/// What is recomputed and what is kept for the backward pass.
 std::string recomputeText(const planned_recompute &plan);
 /// What nvcc gave each kernel on each architecture.
 std::string registersText(const register_table &table);

@@ -2,7 +2,7 @@
 //
 // `export --state-dict` and `--optimizer-state`: what PyTorch's module and optimizer load. The
 // names and layouts are those of the program's table of the module's tensors, which `train
-// --initialise` reads in the other direction (initial_values.h).
+// --initialise` reads in the other direction (train/run_plan.cpp).
 #pragma once
 
 #include "runtime/files/output_file.h"

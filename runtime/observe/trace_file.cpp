@@ -4,6 +4,9 @@
 // nanoseconds of them keep slices nested.
 #include "runtime/observe/trace_file.h"
 
+#include "runtime/observe/living_bytes.h"
+#include "runtime/plan/titles.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string_view>

@@ -272,7 +272,7 @@ struct planned_stages {
   std::string schedule, target;
   int micro_batches = 1, chunks_per_stage = 1;
   std::vector<std::string> cuts;  // nodes
-  sharing shared = sharing::none; // what ranks of a host share, whatever the trainer is asked for
+  sharing shared = sharing::none; // what ranks of a host share in any run
   bool updates_in_parts = false;  // so that a trainer may share the optimizer's state
   memory_needs arenas;            // without what each stage has for itself
   std::vector<planned_chunk> chunks;
@@ -313,7 +313,7 @@ struct planned_recompute {
   std::string rule;           // none, light, full, or the budget
   bool in_stages = false;     // their functions repeat besides what they neither keep nor send
   int64_t bytes = 0;          // planned, of all arenas
-  int64_t kept_bytes = 0;     // where nothing were computed again
+  int64_t kept_bytes = 0;     // where nothing were recomputed
   double time = 1, flops = 1; // of a step, predicted, as multiples of those where nothing were
   std::vector<recomputed_step> steps; // in program order
   std::vector<kept_tensor> kept;      // activations that the backward pass reads, the largest first

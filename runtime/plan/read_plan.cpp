@@ -17,7 +17,7 @@ using nlohmann::json;
 constexpr int deepest = 8; // document, stages, list, stage, list, action, and two to spare
 constexpr int64_t most = int64_t{1} << 52;
 
-[[noreturn]] void refuse(const std::string &path, const std::string &what) {
+[[noreturn]] void refuse_plan(const std::string &path, const std::string &what) {
   throw failure(exit_data, path + ": " + what + "\n  try: trainc again, into the same folder");
 }
 
@@ -29,10 +29,10 @@ json document_of(const std::string &path) {
                                     "with plan/ as it was written");
   json document = bounded_json(text, deepest);
   if (!document.is_object())
-    refuse(path, "is not a JSON object");
+    refuse_plan(path, "is not a JSON object");
   auto version = document.find("version");
   if (version == document.end() || *version != plan_version)
-    refuse(path, "has another version than " + std::to_string(plan_version));
+    refuse_plan(path, "has another version than " + std::to_string(plan_version));
   return document;
 }
 
@@ -50,7 +50,7 @@ public:
   void operator()(const char *name, T &member, More &&...more) {
     auto found = object_.find(name);
     if (found == object_.end())
-      refuse(path_, (where_.empty() ? "" : where_ + " ") + "has no '" + name + "'");
+      refuse_plan(path_, (where_.empty() ? "" : where_ + " ") + "has no '" + name + "'");
     object_reader(*this, name).read(*found, member);
     if constexpr (sizeof...(more) > 0)
       (*this)(more...);
@@ -69,7 +69,7 @@ private:
         object_(outer.object_) {}
 
   [[noreturn]] void refuse_this(const std::string &what) const {
-    refuse(path_, where_ + (where_.empty() ? "" : " ") + what);
+    refuse_plan(path_, where_ + (where_.empty() ? "" : " ") + what);
   }
 
   int64_t number(const json &value, int64_t end) const {
@@ -128,7 +128,7 @@ private:
   const json &object_;
 };
 
-template <typename T> T read(const std::string &path) {
+template <typename T> T read_document(const std::string &path) {
   const json document = document_of(path);
   T filled;
   object_reader reader(path, "", document);
@@ -141,14 +141,14 @@ void check_numbers(const std::string &path, const plan &plan) {
   for (const planned_entry &entry : plan.entries) {
     for (const planned_step &step : entry.steps)
       if (static_cast<size_t>(step.kernel) >= entry.kernels.size())
-        refuse(path, "a step of '" + entry.name + "' has no kernel");
+        refuse_plan(path, "a step of '" + entry.name + "' has no kernel");
     const auto steps = static_cast<int64_t>(entry.steps.size());
     if (entry.peak > steps)
-      refuse(path, "'" + entry.name + "' has no step " + std::to_string(entry.peak));
+      refuse_plan(path, "'" + entry.name + "' has no step " + std::to_string(entry.peak));
     for (const planned_tensor &tensor : entry.tensors)
       if (tensor.first > tensor.last || tensor.last > steps ||
           (!tensor.is_argument && tensor.first >= steps))
-        refuse(path, "'" + tensor.name + "' is not alive in steps of '" + entry.name + "'");
+        refuse_plan(path, "'" + tensor.name + "' is not alive in steps of '" + entry.name + "'");
   }
 }
 
@@ -158,7 +158,7 @@ std::string plan_path(const std::string &folder) { return folder + "/plan/plan.j
 
 plan read_plan(const std::string &folder) {
   const std::string path = plan_path(folder);
-  plan plan = read<trainc::plan>(path);
+  plan plan = read_document<trainc::plan>(path);
   check_numbers(path, plan);
   return plan;
 }
@@ -175,21 +175,21 @@ plan read_plan(const std::string &folder, const std::function<void(const std::st
 
 source_map read_source_map(const std::string &folder, const plan &of) {
   const std::string path = folder + "/plan/source_map.json";
-  source_map map = read<source_map>(path);
+  source_map map = read_document<source_map>(path);
   for (const mapped_entry &entry : map.entries) {
     const planned_entry *planned = of.find(entry.name);
     if (!planned || entry.steps.size() != planned->steps.size() ||
         entry.tensors.size() != planned->tensors.size())
-      refuse(path, "'" + entry.name + "' has other steps or tensors than in the plan");
+      refuse_plan(path, "'" + entry.name + "' has other steps or tensors than in the plan");
     for (const mapped_step &step : entry.steps)
       if (step.kernel >= static_cast<int>(map.kernels.size()))
-        refuse(path, "a step of '" + entry.name + "' has no kernel");
+        refuse_plan(path, "a step of '" + entry.name + "' has no kernel");
   }
   return map;
 }
 
 register_table read_registers(const std::string &folder) {
-  return read<register_table>(folder + "/plan/registers.json");
+  return read_document<register_table>(folder + "/plan/registers.json");
 }
 
 } // namespace trainc

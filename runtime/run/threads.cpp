@@ -5,6 +5,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/options/option_values.h"
+#include "runtime/options/trainer_table.h"
 #include "runtime/process/processor_quota.h"
 #include "runtime/ranks/launcher.h"
 

@@ -22,7 +22,7 @@ static std::vector<stage_action> actions_of(const program &program, const stage_
   const int last = static_cast<int>(micro_batches) - 1;
   for (int j = 0; j <= last; ++j)
     actions.push_back({.kind = stage_action_kind::backward, .micro_batch = j});
-  actions.push_back({.kind = stage_action_kind::reduce, .micro_batch = last});
+  actions.push_back({.kind = stage_action_kind::reduce});
   actions.push_back({.kind = stage_action_kind::update});
   return actions;
 }
@@ -149,7 +149,8 @@ void gradient_step::act(data_part part, int64_t first_batch, int64_t step, bool 
 }
 
 void gradient_step::act_alone(const stage_action &action, int64_t step) {
-  const int64_t j = action.micro_batch;
+  const int64_t j =
+      action.kind == stage_action_kind::backward ? action.micro_batch : micro_batches_ - 1;
   if (action.kind == stage_action_kind::backward) {
     set_random_key(run_.target, run_.prog, seed_, step, number_of(j));
     run_.target.run(entry::forward_backward);

@@ -3,16 +3,21 @@
 // What a run that goes on is held to, and a branch where it says so. Each line is a function below;
 // what options say is compared where they are read (options/run_configuration.h).
 //
-//   compared                     with                where it differs
-//   graph, loss, frozen weights  the checkpoint      refused; of a branch it is said
-//   file and names it began with the configuration   refused while no checkpoint is there, else
-//   said batches of a step            the configuration   shared out among the ranks there are, or
-//   refused seed                         the checkpoint      refused choice and order of samples
-//   both                refused, or they begin anew with --new-data contents of the data the
-//   configuration   refused, or likewise validation data              the configuration   refused,
-//   unless they are named again scale of the loss            the configuration   the option counts,
-//   else the checkpoint length of the schedule       the configuration   said, with the rates of
-//   both lines of the log             the checkpoint      said
+// clang-format off
+//   compared                 with               where it differs
+//   graph, loss, frozen      the checkpoint     refused; of a branch it is said
+//   weights
+//   file and names           the configuration  refused while no checkpoint is there, else said
+//   batches of a step        the configuration  shared out among the ranks there are, or refused
+//   seed                     the checkpoint     refused
+//   choice and order of      both               refused, or they begin anew with --new-data
+//   samples
+//   contents of the data     the configuration  refused, or likewise
+//   validation data          the configuration  refused, unless they are named again
+//   scale of the loss        the configuration  the option counts, else the checkpoint
+//   length of the schedule   the configuration  said, with the rates of both
+//   lines of the log         the checkpoint     said
+// clang-format on
 #pragma once
 
 #include "runtime/options/schedule_rate.h"

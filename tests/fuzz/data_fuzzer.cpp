@@ -12,8 +12,8 @@
 #include "runtime/host_access.h"
 #include "runtime/options/run_configuration.h"
 #include "runtime/options/trainer_table.h"
-#include "runtime/run/input_files.h"
 #include "runtime/run/run_folder.h"
+#include "runtime/run/same_data.h"
 #include "tools/data/byte_pairs.h"
 #include "tools/data/commands.h"
 
