@@ -20,12 +20,16 @@ namespace trainc {
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr double any_count = 1e15; // exactly representable, more than any run takes
 
-// When an option is refused. `when` has terms between blanks, all of which hold then, of the values
-// that options of the same table have:
-//   lora            it has one: any text, any number that was optional; else none of no, none, 0,
-//   inf !lora           it has none target=cpu|cuda it is one of these; `aarch64*` and `*=frozen`
-//   are patterns target!=cpu     it is another one
-// In the message `{target}` stands for the option's value.
+// When an option is refused. `when` is a list of terms between blanks. All must hold. A term speaks
+// of an option of the same table.
+//
+//   lora             the option has a value
+//   !lora            the option has no value
+//   target=cpu|cuda  its value is one of these; `aarch64*` and `*=frozen` are patterns
+//   target!=cpu      its value is none of these
+//
+// no, none, 0 and inf count as no value, except of texts and of numbers that may be absent. In the
+// message, `{target}` stands for the value.
 struct option_condition {
   std::string when, message, advice;
   // The option has no effect then: refused where somebody asks for it, whatever its value is. Else

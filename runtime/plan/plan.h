@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What trainc has decided of a program, as plain data: plan/plan.json of its output is this, member
-// by member (members.h). The compiler fills it, the trainer and the tools read it (read_plan.h),
-// and all text about a plan is printed from it. Steps, kernels and tensors are numbers in the lists
-// of their entry function; chunks, boundaries and stages in those of the stages. docs/plans.md
-// describes the document.
+// All decisions of trainc about one program, as plain data. plan/plan.json has the same members:
+// each struct lists its own in `members`. The compiler fills the structs. The trainer and the tools
+// read them (read_plan.h), and print all text about a plan from them. Steps, kernels and tensors
+// are numbers in the lists of their entry function; chunks, boundaries and stages in those of the
+// stages. docs/plans.md describes the document.
 #pragma once
 
 #include "runtime/ranks/rank_memory.h"
@@ -17,7 +17,7 @@
 
 namespace trainc {
 
-// Of documents: grows where a reader of an older one could misread.
+// The version in every document. It grows when an older reader could misread a newer one.
 constexpr int plan_version = 2;
 
 // Which program: as the configuration of a run says it. Empty: not known.
@@ -39,7 +39,7 @@ struct planned_arena {
   }
 };
 
-// What a rank of a step in one piece holds, the ranks being on one host.
+// Memory of one rank when all ranks are on one host. Programs without stages have it alone.
 struct planned_rank {
   int ranks = 0;
   int64_t micro_batches = 0;

@@ -16,7 +16,8 @@ std::string plan_path(const std::string &folder);
 // The plan of an output folder. Throws `failure` (exit_data) with what is wrong of the file, which
 // may be damaged or written by hand: numbers of steps and kernels are within their lists.
 plan read_plan(const std::string &folder);
-// For what goes on without: an empty one where there is none. `warn` hears of it.
+// For callers that can work without a plan: if it cannot be read, calls `warn` with the reason and
+// returns an empty plan.
 plan read_plan(const std::string &folder, const std::function<void(const std::string &)> &warn);
 
 // The lines of the emitted source, beside the plan that was read. Throws as read_plan does.

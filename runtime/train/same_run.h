@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run that goes on is held to, and a branch where it says so. Each line is a function below;
-// what options say is compared where they are read (options/run_configuration.h).
+// Compares a run that goes on with what it was. A branch (`--run NEW --resume PATH`) is compared,
+// too, where the table says so. Each row is a function below; what options say is compared where
+// they are read (options/run_configuration.h).
 //
 // clang-format off
 //   compared                 with               where it differs
@@ -26,7 +27,9 @@
 
 namespace trainc {
 
-// Each throws `failure` where it refuses. All but the last two complete the plan by what they find.
+// Each throws `failure` where it refuses. `hold_to`, `find_layout`, `find_position`,
+// `find_loss_scale` and `check_run_data` write what they find into the plan; the others check or
+// warn.
 void compare_computation(const run &run, const run_plan &plan);
 // Notes what the run begins with. One that began before begins with the same again.
 void hold_to(run_plan &plan, const run_origin &before);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Claims say what a use of an initializer is in the module. Their sources are the record of
-// PyTorch's default exporter, the calls in it, and names. `resolve` turns them into changes of the
-// file; it changes nothing itself. `rewrite` makes the changes, and nothing else does.
+// A claim says: this input of this node stands for that parameter of the module. Claims come from
+// the calls that PyTorch's default exporter records. `resolve` computes the changes of the file
+// that they need, `rewrite` makes them.
 #pragma once
 
 #include "compiler/onnx/parameters/ledger.h"
@@ -31,7 +31,7 @@ struct Claim {
   int input = 0;
   Form form = Form::same;
   std::vector<std::string> tensors; // the module's, by name
-  std::string function = {};        // the value that the exporter made of it, where that is gone
+  std::string function = {}; // the value computed from the parameter, where the file lacks it
 };
 
 /// What the record lists and no claim explains.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the file does not tell of its tensors. A file that does not record what the module trains
-// gives one question: the counts, the tensors that are not plain weights of layers, and the options
-// to copy. Equal weights that may be one are refused, as is what an exporter folded for certain.
+// Reports what the file leaves open. If it does not record what trains, one warning gives the
+// counts, the tensors that are not plain weights of layers, and the options to copy. Equal weights
+// that may be one weight are an error, as are filters that the exporter certainly folded.
 #include "compiler/onnx/graph/recurrent_layout.h"
 #include "compiler/onnx/parameters/claims.h"
 #include "compiler/onnx/parameters/quantized_weights.h"
@@ -211,6 +211,7 @@ static std::vector<std::string> groupsOf(const Parameters &parameters,
         groups[group].push_back(name);
   }
   std::vector<std::string> texts;
+  texts.reserve(groups.size());
   for (const auto &group : groups)
     texts.push_back(quotedList(group));
   return texts;

@@ -4,12 +4,13 @@
 // equal values, and takes out biases that are zero. A fresh model, whose norms are all ones and
 // zeros, would train as another one.
 //
-// Method: every node keeps the call of the program that it was made from, with the parameters as
-// arguments. A use whose call names another parameter than the initializer's own is a claim of that
-// parameter. What an argument is to an operator, the operator's importer says.
+// Method: each node keeps the call that it was made from, and the call names its parameters. If a
+// node reads initializer A and its call names parameter B, then B was merged into A: a claim for B.
+// What an argument is to an operator, the operator's importer says.
 //
 // Weakness: equal nodes are merged after their parameters. The call of one is lost then, and with
-// it which parameters it named: references to values that no call defines show it (losses.cpp).
+// it which parameters it named: references to values that no call defines show it
+// (lost_parameters.cpp).
 #include "compiler/onnx/file/wire.h"
 #include "compiler/onnx/parameters/recorded_calls.h"
 #include "llvm/ADT/STLExtras.h"

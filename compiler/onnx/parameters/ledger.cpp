@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of a file's tensors: what it records; weights in nodes; claims of calls and names; and
-// the changes that these ask for. Each of the latter sees what those before it changed.
+// Opens the ledger, step by step. Each step sees what the earlier ones changed. Weights in bodies
+// and nodes become initializers. Dropout returns to attention. Lost calls and changed buffers are
+// refused. Merged parameters are apart again, by calls, then by names. Parameters are taken out of
+// values that were computed from them.
 #include "compiler/onnx/graph/conditions.h"
 #include "compiler/onnx/graph/inputs.h"
 #include "compiler/onnx/parameters/claims.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of a file's initializers besides the graph, and the decision about each.
+// The ledger: what a file records about its initializers and what trainc changed. And the decision
+// about each initializer.
 #pragma once
 
 #include "compiler/onnx/graph/graph.h"

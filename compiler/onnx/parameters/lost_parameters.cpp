@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Problem: of norm_a(x) and norm_b(x), both fresh, the default exporter's optimizer leaves one
-// node, with the call of norm_a. Products with 1 and sums with 0 it takes out. What was a use of a
-// parameter there, nothing in the file says.
+// node, with the call of norm_a. Products with 1 and sums with 0 it takes out. The file does not
+// say which parameter the missing operation used.
 //
-// Method: what used a value that is gone still names it, and reads another value in its place. If
-// both are results of one kind of operation, the two were merged. Else the value that is gone was a
-// user of what is read, whose call records how many users it had: what is more than that was
-// merged. From a merged call the walk goes on to the calls whose values it reads, unless those had
-// one user more, which then was the call that is gone. Parameters that a merged call reads are
-// undecided where another one has equal values. A parameter that nothing names is unused, unless a
-// calculation is gone that may have used it.
+// Method: a call still names the values that it used. If no node makes such a value, an operation
+// is gone, and the call reads another value in its place. Compare the two. If both come from one
+// kind of operation, they were merged. Else the missing operation was a user of the value that is
+// left: the record says how many users that had, and if there are more now, calls were merged. Then
+// go on to the calls that a merged call reads, in the same way. A parameter that a merged call
+// reads is undecided if another one has equal values. A parameter that no call names is unused,
+// unless a missing calculation may have read it.
 //
 // Weakness: a user that left no trace (a size that was known) counts as the one looked for.
 #include "compiler/onnx/parameters/recorded_calls.h"

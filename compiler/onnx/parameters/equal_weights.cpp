@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Problem: PyTorch's TorchScript exporter, in inference mode, keeps one of all initializers with
-// equal values and writes `Identity` nodes for the others: weights that merely start equal would
-// train as one. Exporters also write one weight twice, with its values or transposed: one parameter
-// would become several.
+// Decides which tensors are one weight, and which only start equal.
 //
-// Method: in files of other makers, and of PyTorch's other exporter, an `Identity` is one weight. A
-// parameter that the module has twice reaches PyTorch's exporter once, so a copy under a module's
-// name is another one, except in scripted modules, whose nodes bear no module's path. A copy under
-// an invented name (the weight was transposed) is the same weight if the same module uses both, as
-// a layer that is called twice does, and mostly not told where two modules do.
+// PyTorch's TorchScript exporter, in inference mode, stores equal initializers once and writes an
+// `Identity` for each further one. There a copy under a module's name is a parameter of its own: a
+// parameter that the module has twice reaches the exporter once. Scripted modules are an exception:
+// their nodes have no module's path, so the file does not tell. A copy under an invented name, such
+// as a transposed weight, is the same weight if two calls of one module read both. If two modules
+// read them, it mostly stays open. In all other files an `Identity` of a weight is that weight.
+//
+// Exporters also write one weight twice, with its values or transposed: the two are tied again.
 #include "compiler/onnx/graph/recurrent_layout.h"
 #include "compiler/onnx/parameters/module_calls.h"
 #include "llvm/ADT/STLExtras.h"
