@@ -103,8 +103,7 @@ bool is_choice(const std::string &choices, const std::string &word) {
 }
 
 bool option_row::has(const std::string &text) const {
-  const bool may_be_none = !counts_as_it_is || is_choice(choices, text);
-  return !text.empty() && !(may_be_none && is_choice("no|none|0|0min|0epochs|inf", text));
+  return !text.empty() && (counts_as_it_is || !is_choice("no|none|0|0min|0epochs|inf", text));
 }
 
 const option_row *option_table::find(const std::string &name, unsigned commands) const {

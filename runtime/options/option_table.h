@@ -28,8 +28,8 @@ constexpr double any_count = 1e15; // exactly representable, more than any run t
 //   target=cpu|cuda  its value is one of these; `aarch64*` and `*=frozen` are patterns
 //   target!=cpu      its value is none of these
 //
-// no, none, 0 and inf count as no value, except of texts and of numbers that may be absent. In the
-// message, `{target}` stands for the value.
+// no, none, 0 and inf count as no value, except of what may be absent. In the message, `{target}`
+// stands for the value.
 struct option_condition {
   std::string when, message, advice;
   // The option has no effect then: refused where somebody asks for it, whatever its value is. Else
@@ -48,7 +48,7 @@ struct option_row {
   std::string choices = {};              // "a|b|c", empty: any text of the value's type
   bool is_flag = false, is_list = false; // a list grows each time that the option is given
   bool may_lack_value = false;           // it is the first choice then
-  bool counts_as_it_is = false;          // `0` and `none` are values like others
+  bool counts_as_it_is = false;          // `0` and `none` are values like others: it may be absent
   bool is_kept = true;                   // with the run; else it is of one start of the program
   bool is_shared = true;                 // ranks of a job must not differ in it
   value_range range = {0, any_count};
@@ -114,7 +114,7 @@ option_row option_of(std::string name, Place place, std::string placeholder, uns
   option_row result = {std::move(name), std::move(placeholder), commands, std::move(help)};
   result.is_flag = std::is_same_v<type, bool>;
   result.is_list = is_list;
-  result.counts_as_it_is = std::is_same_v<type, std::string> || is_list || is_optional<type>;
+  result.counts_as_it_is = is_list || is_optional<type>;
   result.read = [=](const std::string &text, value_range range, void *values) {
     return read_value(text, range, std::invoke(place, *static_cast<Values *>(values)));
   };
