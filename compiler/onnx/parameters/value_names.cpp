@@ -53,8 +53,7 @@ StringRef attributeOf(StringRef target) { return target.substr(target.rfind('.')
 bool saysBuffer(StringRef name) {
   const StringRef attribute = attributeOf(name);
   return attribute.ends_with("running_mean") || attribute.ends_with("running_var") ||
-         attribute.ends_with("_buffer") || attribute == "mask" || attribute.ends_with("_mask") ||
-         attribute == "inv_freq" || (attribute == "pe" && attribute.size() < name.size());
+         attribute.ends_with("_buffer") || (attribute == "pe" && attribute.size() < name.size());
 }
 
 bool isPaddleName(StringRef name) {

@@ -41,7 +41,7 @@ llvm::StringRef baseName(llvm::StringRef name);
 llvm::StringRef moduleOfParameter(llvm::StringRef target);
 llvm::StringRef attributeOf(llvm::StringRef target);
 
-/// A name that says buffer: running statistics, `NAME_buffer`, `a.pe`, `a.mask`, `inv_freq`.
+/// A name that says buffer: running statistics, `NAME_buffer`, `a.pe`.
 bool saysBuffer(llvm::StringRef name);
 
 /// A name that an exporter gave to a value which has none in the module.
