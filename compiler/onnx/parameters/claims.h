@@ -90,6 +90,9 @@ Changes copiesOfWeights(ModelFile &file, Ledger &ledger, Report &report);
 /// Dropout that both exporters of PyTorch leave out of attention.
 Changes attentionDropout(ModelFile &file, const Ledger &ledger, Report &report);
 
+/// Why an initializer is one of its own again.
+std::string apartFrom(llvm::StringRef other);
+
 /// Makes the changes, and writes them into the ledger.
 void rewrite(ModelFile &file, Ledger &ledger, Changes changes);
 
@@ -128,6 +131,7 @@ struct Learnt {
   bool isElementwise() const { return by == "Add" || by == "Mul"; }
 };
 Learnt learntAs(llvm::StringRef value, llvm::ArrayRef<int64_t> shape, Readers readers);
+Learnt learntAs(const Graph &graph, llvm::StringRef value, llvm::ArrayRef<int64_t> shape);
 
 /// Uses of a value, and of its elements elsewhere: after Split, Reshape and the like.
 std::vector<Use> usesBehindViews(const Graph &graph, llvm::StringRef name);
@@ -136,20 +140,11 @@ bool isOnlyCompared(const Graph &graph, llvm::StringRef name);
 /// Something is calculated with it, so that it may be a parameter.
 bool isCalculatedWith(const Graph &graph, llvm::StringRef name, bool isFromPyTorch);
 
-/// The weight of the layer that made a value, and its outputs; none: no such layer.
-struct Product {
-  std::string weight;
-  int64_t outputs = 0;
-};
-using Products = llvm::function_ref<std::optional<Product>(llvm::StringRef value)>;
-
 /// True where an operator multiplies by it: a matrix, filter or table, or several.
 bool multiplies(const Use &use, const TensorBytes &tensor);
 
-/// Whether a value of one element is the bias of a layer with one output: all that it is added to
-/// are products with one weight of one column. `perhaps`: it is added to such products, and more.
-enum class BiasOfOne { no, yes, perhaps };
-BiasOfOne biasOfOne(llvm::StringRef value, Readers readers, Products products);
+/// True of an Add beside a product, as that of a linear layer's bias is.
+bool isAddedToProduct(const Graph &graph, const Use &use);
 
 /// Ties what was made from one recorded parameter; refuses what training would part.
 void tieByRecord(const Parameters &parameters, llvm::StringMap<std::vector<Parameter *>> &madeFrom,

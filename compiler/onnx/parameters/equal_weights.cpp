@@ -143,7 +143,7 @@ private:
       ledger.undecided.push_back({source, copy});
     Change &change = changes.emplace_back();
     change.tensor = sharedCopy(values, copy);
-    change.origin = "the exporter merged it with " + source + ", which was equal: apart again";
+    change.origin = apartFrom(source);
     change.removed = &node;
   }
 

@@ -124,25 +124,19 @@ private:
       return multiplies(use, *one.tensor) ||
              (opType != "Add" && opType != "Mul" &&
               nn::isWeight(nn::onnxWeight(use.node->domain, opType, use.index, one.shape))) ||
-             (one.shape.size() == 1 && isAddedToProduct(use));
+             (one.shape.size() == 1 && isAddedToProduct(graph, use));
     });
-  }
-
-  bool isAddedToProduct(const Use &use) const {
-    return use.node->domain.empty() && use.node->opType() == "Add" &&
-           any_of(use.node->inputs, [&](const std::string &input) {
-             const GraphNode *maker = graph.producer(input);
-             return maker && maker->domain.empty() && maker->opType() == "MatMul";
-           });
   }
 
   // ONNX Runtime's optimizer keeps one of equal weights; fresh ones have one number throughout.
   bool isMerged(const Parameter &one) const {
+    if (!isOptimizedByOnnxRuntime(file))
+      return false;
     std::set<const GraphNode *> readers;
     for (const Use &use : graph.uses(one.name))
       if (nn::isWeight(nn::onnxWeight(use.node->domain, use.node->opType(), use.index, one.shape)))
         readers.insert(use.node);
-    return isOptimizedByOnnxRuntime(file) && readers.size() > 1 && isUniform(*one.tensor);
+    return readers.size() > 1 && isUniform(*one.tensor);
   }
 
   // A temperature that is learnt, or an epsilon that is not. PyTorch writes numbers of the code as
@@ -163,7 +157,7 @@ private:
 
   bool isBesideProduct(const Parameter &one) const {
     return any_of(usesBehindViews(graph, one.name), [&](const Use &use) {
-      return isAddedToProduct(use) || (use.node->opType() == "Gemm" && use.index == 2);
+      return isAddedToProduct(graph, use) || (use.node->opType() == "Gemm" && use.index == 2);
     });
   }
 
@@ -175,9 +169,7 @@ private:
       return false;
     const SmallVector<int64_t> shape(value->t().dims().begin(), value->t().dims().end());
     return std::optional<int64_t>(nn::elementCount(shape)).value_or(0) > 1 &&
-           nn::isWeight(learntAs(node.outputs[0], shape, [&](StringRef name) {
-                          return readersIn(graph, name);
-                        }).as);
+           nn::isWeight(learntAs(graph, node.outputs[0], shape).as);
   }
 
   const Parameters &parameters;

@@ -33,7 +33,7 @@ const onnx::TensorProto *tensorOf(const NodeProto &node) {
 /// The nodes of a graph by what they read and make.
 class Nodes {
 public:
-  explicit Nodes(const onnx::GraphProto &graph) : graph(graph) {
+  explicit Nodes(const onnx::GraphProto &graph) {
     for (const NodeProto &node : graph.node()) {
       for (int i = 0; i < node.input_size(); ++i)
         readers[node.input(i)].push_back(
@@ -88,7 +88,6 @@ private:
     return maker && (isOnnx(*maker, "MatMul") || isOnnx(*maker, "Gemm") || isOnnx(*maker, "Conv"));
   }
 
-  const onnx::GraphProto &graph;
   StringMap<std::vector<Reader>> readers;
   StringMap<const NodeProto *> makers;
   StringMap<const onnx::TensorProto *> initializers;

@@ -61,6 +61,18 @@ Learnt learntAs(StringRef value, ArrayRef<int64_t> shape, Readers readers) {
   return learntWithin(value, shape, readers, kFarthest);
 }
 
+Learnt learntAs(const Graph &graph, StringRef value, ArrayRef<int64_t> shape) {
+  return learntAs(value, shape, [&](StringRef read) { return readersIn(graph, read); });
+}
+
+bool isAddedToProduct(const Graph &graph, const Use &use) {
+  return use.node->domain.empty() && use.node->opType() == "Add" &&
+         any_of(use.node->inputs, [&](const std::string &input) {
+           const GraphNode *maker = graph.producer(input);
+           return maker && maker->domain.empty() && maker->opType() == "MatMul";
+         });
+}
+
 bool multiplies(const Use &use, const TensorBytes &tensor) {
   const StringRef opType = use.node->domain.empty() ? use.node->opType() : "";
   const OnnxWeight weight =
@@ -118,23 +130,6 @@ bool isCalculatedWith(const Graph &graph, StringRef name, bool isFromPyTorch) {
                .Cases("MatMul", "Gemm", "Einsum", true)
                .Default(false);
   });
-}
-
-BiasOfOne biasOfOne(StringRef value, Readers readers, Products products) {
-  std::set<std::string> weights;
-  bool isElsewhere = false;
-  for (const Reader &reader : readers(value)) {
-    std::optional<Product> product;
-    if (reader.domain.empty() && reader.opType == "Add" && !reader.other.empty())
-      product = products(reader.other);
-    if (product && product->outputs == 1)
-      weights.insert(product->weight);
-    else
-      isElsewhere = true;
-  }
-  return weights.empty()                       ? BiasOfOne::no
-         : weights.size() == 1 && !isElsewhere ? BiasOfOne::yes
-                                               : BiasOfOne::perhaps;
 }
 
 } // namespace trainc::reader

@@ -9,7 +9,7 @@ using namespace llvm;
 
 namespace trainc::reader {
 
-static std::string apartFrom(StringRef other) {
+std::string apartFrom(StringRef other) {
   return ("the exporter merged it with " + other + ", which was equal: apart again").str();
 }
 

@@ -327,11 +327,10 @@ private:
     const StringRef name = parameter.name;
     const bool isDotted = name.contains('.') && !isExporterName(name);
     parameter.exporterMade = isExporterName(name);
-    const Learnt learnt =
-        learntAs(name, parameter.shape, [&](StringRef value) { return readersIn(graph, value); });
+    const Learnt learnt = learntAs(graph, name, parameter.shape);
     const bool isOfNorm = StringRef(learnt.by).ends_with("Normalization");
     if (isFromPyTorch(file) && ledger.fromNodes.contains(name) &&
-        (isOfNorm || (learnt.isElementwise() && !isAddedToProduct(parameter)))) {
+        (isOfNorm || (learnt.isElementwise() && !isBias(parameter)))) {
       parameter.reason = "as a number of the module's code";
     } else if (ledger.fromNodes.contains(name) && parameter.tensor->count > 1 &&
                !nn::isWeight(learnt.as)) {
@@ -354,13 +353,10 @@ private:
     }
   }
 
-  // The bias of a linear layer.
-  bool isAddedToProduct(const Parameter &parameter) const {
-    return parameter.shape.size() == 1 &&
-           any_of(readersIn(graph, parameter.name), [&](const Reader &reader) {
-             const GraphNode *maker = graph.producer(reader.other);
-             return reader.domain.empty() && reader.opType == "Add" && maker &&
-                    maker->domain.empty() && maker->opType() == "MatMul";
+  // Of a linear layer.
+  bool isBias(const Parameter &parameter) const {
+    return parameter.shape.size() == 1 && any_of(graph.uses(parameter.name), [&](const Use &use) {
+             return isAddedToProduct(graph, use);
            });
   }
 
@@ -369,11 +365,7 @@ private:
   void ofOneElement(Parameter &parameter, const Learnt &learnt) {
     const bool hasAxes = !parameter.shape.empty() && !isPaddleConstant(parameter.name);
     const bool isWeight = hasAxes && nn::isWeight(learnt.as);
-    const bool isBias =
-        hasAxes && !isWeight &&
-        biasOfOne(
-            parameter.name, [&](StringRef value) { return readersIn(graph, value); },
-            [&](StringRef value) { return productAt(value); }) == BiasOfOne::yes;
+    const bool isBias = hasAxes && !isWeight && isBiasOfOne(parameter);
     if (parameter.tensor->count == 0 || !(isWeight || isBias)) {
       parameter.reason = "at most one element and no module's name";
       return;
@@ -384,12 +376,19 @@ private:
                                 : "unnamed, but used as the weight of a " + learnt.by;
   }
 
-  std::optional<Product> productAt(StringRef value) const {
-    const GraphNode *node = graph.producer(value);
-    const TensorBytes *weight =
-        node && node->inputs.size() == 2 ? tensors.lookup(node->inputs[1]) : nullptr;
-    std::optional<int64_t> outputs = weight ? outputsOf(*node->proto, weight->shape) : std::nullopt;
-    return outputs ? std::optional(Product{weight->name, *outputs}) : std::nullopt;
+  // All that it is added to are products with one weight of one column.
+  bool isBiasOfOne(const Parameter &parameter) const {
+    std::set<const TensorBytes *> weights;
+    for (const Reader &reader : readersIn(graph, parameter.name)) {
+      const GraphNode *maker = graph.producer(reader.other);
+      const bool isSum =
+          reader.domain.empty() && reader.opType == "Add" && maker && maker->inputs.size() == 2;
+      const TensorBytes *weight = isSum ? tensors.lookup(maker->inputs[1]) : nullptr;
+      if (!weight || outputsOf(*maker->proto, weight->shape) != 1)
+        return false;
+      weights.insert(weight);
+    }
+    return weights.size() == 1;
   }
 
   const ModelFile &file;
