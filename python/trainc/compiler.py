@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs trainc, and keeps what it made for the next time."""
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -108,35 +110,97 @@ def _digest_of(path):
 
 
 def _cached(program, path, arguments, is_temporary):
-    """Entries are named after the options and the content of the model; what else trainc read stands beside with its
-    digest. One that is not whole has no such list."""
+    """Entries are named after the options and the content of the model. What else trainc read and what it made stand
+    beside with sizes and digests: what has changed is made anew."""
     cache = Path(os.environ.get("TRAINC_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trainc")
     status = os.stat(program)
     place = [os.path.basename(path)] if is_temporary else [path, os.getcwd()]  # options may name files from there
     key = json.dumps([_digest_of(path), arguments[1:], place, program, status.st_mtime_ns, status.st_size])
     folder = cache / hashlib.sha256(key.encode()).hexdigest()[:32]
-    inputs = folder / "inputs.json"
-    if inputs.is_file():
-        before = json.loads(inputs.read_text())
-        if all(os.path.isfile(name) and _digest_of(name) == digest for name, digest in before["read"].items()):
-            return str(folder / "out"), before["warnings"]
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache, prefix=".writing-") as work:
-        depfile = os.path.join(work, "inputs.d")
-        told = _run([program, *arguments, "-o", os.path.join(work, "out"), "--depfile", depfile])
+    told, is_damaged = _kept(folder)
+    if told is not None:
+        return str(folder / "out"), told
+    if is_damaged:
+        warnings.warn(f"{folder}: is damaged, and is made anew", stacklevel=4)
+    with _work_folder(cache) as work:
+        depfile, made = os.path.join(work, "inputs.d"), os.path.join(work, "entry")
+        os.mkdir(made)
+        told = _run([program, *arguments, "-o", os.path.join(made, "out"), "--depfile", depfile])
         read = _read_by(depfile)
         if is_temporary:  # the name of one is another every time, and the key has what is in it
             own = os.path.dirname(path) + os.sep
             read = [name for name in read if not os.path.abspath(name).startswith(own)]
-        (Path(work) / "inputs.json").write_text(json.dumps({"read": {name: _digest_of(name) for name in read}, "warnings": told}))
-        shutil.rmtree(folder, ignore_errors=True)
-        try:
-            os.rename(work, folder)
-            os.mkdir(work)  # which is removed
-        except OSError:  # another process was first
-            if not inputs.is_file():
-                raise
+        files = sorted(os.path.relpath(os.path.join(at, name), made) for at, _, names in os.walk(made) for name in names)
+        entry = {"read": _marks_of(read), "made": _marks_of(files, made), "warnings": told}
+        Path(made, "inputs.json").write_text(json.dumps(entry))
+        if _kept(folder)[0] is None:  # else another process was first
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(folder, os.path.join(work, "before"))
+            try:
+                os.rename(made, folder)
+            except OSError:
+                if _kept(folder)[0] is None:
+                    raise
     return str(folder / "out"), told
+
+
+def _marks_of(names, folder=""):
+    return {name: [os.path.getsize(os.path.join(folder, name)), _digest_of(os.path.join(folder, name))] for name in names}
+
+
+def _have_marks(files, folder=""):
+    try:
+        return all(os.path.getsize(os.path.join(folder, name)) == size for name, (size, _) in files.items()) and \
+            _marks_of(files, folder) == files
+    except OSError:
+        return False
+
+
+def _kept(folder):
+    """Warnings of the compilation that made the entry, None where there is none to use; and whether it is damaged."""
+    try:
+        entry = json.loads((folder / "inputs.json").read_text())
+        if not _have_marks(entry["read"]):
+            return None, False
+        return (entry["warnings"], False) if _have_marks(entry["made"], folder) else (None, True)
+    except FileNotFoundError:
+        return None, folder.exists()
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no text, no JSON, or another
+        return None, True
+
+
+@contextlib.contextmanager
+def _work_folder(cache):
+    """A folder in the cache with a lock, which the kernel ends with its process: what killed ones left is removed. Where the
+    file system has no locks, it stays."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack, contextlib.ExitStack() as turn:
+        turn.enter_context(_lock(cache, fcntl.LOCK_EX))  # or another might remove the new folder before its lock is there
+        for left in cache.glob(".writing-*"):
+            with _lock(left, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_locked:
+                if is_locked:
+                    shutil.rmtree(left, ignore_errors=True)
+        work = stack.enter_context(tempfile.TemporaryDirectory(dir=cache, prefix=".writing-"))
+        stack.enter_context(_lock(work, fcntl.LOCK_EX))
+        turn.close()
+        yield work
+
+
+@contextlib.contextmanager
+def _lock(folder, how):
+    """Whether the folder is locked."""
+    file, is_locked = -1, False
+    try:
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(file, how)
+        is_locked = True
+    except OSError:
+        pass
+    try:
+        yield is_locked
+    finally:
+        if file >= 0:
+            os.close(file)
 
 
 def _read_by(depfile):
