@@ -3,13 +3,12 @@
 // trainc-simulate: what a step takes on a cluster that is not there. Executes the lists of actions
 // that trainc has emitted, one clock for each rank (passes/planning/schedule_simulation.h).
 #include "compiler/standard_output.h"
-#include "runtime/failure.h"
 #include "runtime/files/output_file.h"
 #include "runtime/plan/read_plan.h"
+#include "tools/run_tool.h"
 #include "tools/simulate/schedule_picture.h"
 #include "tools/simulate/step_costs.h"
 
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 
@@ -22,46 +21,47 @@
 using namespace llvm;
 using namespace trainc;
 using namespace trainc::simulate;
+using namespace trainc::tools;
 
 namespace {
 
-cl::OptionCategory category("trainc-simulate options");
-cl::opt<std::string> folder(cl::Positional, cl::desc("FOLDER"), cl::cat(category));
-cl::opt<int> stageCount("stages", cl::value_desc("N"), cl::init(0), cl::cat(category),
-                        cl::desc("run the stages of FOLDER on N; fewer than it has take several "
-                                 "each, with --schedule interleaved"));
-cl::opt<int> replicaCount("replicas", cl::value_desc("N"), cl::init(1), cl::cat(category),
-                          cl::desc("replicas of all stages (default 1)"));
-cl::opt<std::string> scheduleName("schedule", cl::value_desc("KIND"), cl::cat(category),
-                                  cl::desc("gpipe, 1f1b, interleaved or zb-h1 instead of FOLDER's, "
-                                           "as trainc would list its actions"));
-cl::opt<int> microBatchCount("micro-batches", cl::value_desc("N"), cl::init(0), cl::cat(category),
-                             cl::desc("of a step and replica, instead of FOLDER's"));
-cl::opt<std::string> networkName("network", cl::value_desc("NAME"), cl::cat(category),
-                                 cl::desc("links within a host and between hosts, or a JSON file "
-                                          "(default nvlink+400G, without --profile)"));
-cl::opt<int> ranksPerHost("ranks-per-host", cl::value_desc("N"), cl::init(0), cl::cat(category),
-                          cl::desc("instead of the network's"));
-cl::opt<std::string> deviceName("device", cl::value_desc("NAME"), cl::init("h100"),
-                                cl::cat(category),
-                                cl::desc("a100, h100, h200 or a JSON file, for the roofline "
-                                         "(default h100)"));
-cl::opt<std::string> profileFile("profile", cl::value_desc("FILE"), cl::cat(category),
-                                 cl::desc("what `trainer profile -o FILE` has measured, instead of "
-                                          "the roofline; without --network for messages and "
-                                          "exchanges too"));
-cl::opt<std::string> shard("shard", cl::value_desc("WHAT"), cl::cat(category),
-                           cl::desc("what ranks of a host share, of a program in one piece: none "
-                                    "or optimizer, as the trainer's option"));
-cl::opt<std::string> svg("svg", cl::value_desc("FILE"), cl::cat(category),
-                         cl::desc("draw the step of the first replica"));
-cl::opt<bool> asJson("json", cl::cat(category), cl::desc("print the result as JSON"));
-
 constexpr int kMost = 1 << 20; // stages, replicas, micro-batches
 
-std::string counted(int64_t count, const char *word) {
-  const bool hisses = std::string(word).back() == 'h';
-  return std::to_string(count) + " " + word + (count == 1 ? "" : hisses ? "es" : "s");
+struct SimulateOptions : ToolOptions {
+  std::optional<int64_t> stages, microBatches, ranksPerHost;
+  int64_t replicas = 1;
+  std::string schedule, shard, network, device = "h100", profile, svg;
+  bool json = false;
+};
+
+std::vector<option_row> simulateRows() {
+  using O = SimulateOptions;
+  return {
+      toolOption("stages", &O::stages, "N",
+                 "run the stages of FOLDER on N; fewer than it has take several each, with "
+                 "--schedule interleaved")
+          .between(1, kMost),
+      toolOption("replicas", &O::replicas, "N", "replicas of all stages").between(1, kMost),
+      toolOption("schedule", &O::schedule, "gpipe|1f1b|interleaved|zb-h1",
+                 "instead of FOLDER's, as trainc would list its actions"),
+      toolOption("micro-batches", &O::microBatches, "N",
+                 "of a step and replica, instead of FOLDER's")
+          .between(1, kMost),
+      toolOption("network", &O::network, "NAME",
+                 "links within a host and between hosts, or a JSON file (default nvlink+400G, "
+                 "without --profile)"),
+      toolOption("ranks-per-host", &O::ranksPerHost, "N", "instead of the network's")
+          .between(1, kMost)
+          .idle("profile !network", "no network is asked for", "--network NAME"),
+      toolOption("device", &O::device, "NAME", "a100, h100, h200 or a JSON file, for the roofline")
+          .idle("profile", "--profile has the seconds", "one of both"),
+      toolOption("profile", &O::profile, "FILE",
+                 "what `trainer profile -o FILE` has measured, instead of the roofline; without "
+                 "--network for messages and exchanges too"),
+      toolOption("shard", &O::shard, "none|optimizer|gradients",
+                 "what ranks of a host share, of a program in one piece, as the trainer's option"),
+      toolOption("svg", &O::svg, "FILE", "draw the step of the first replica"),
+      toolOption("json", &O::json, "", "print the result as JSON")};
 }
 
 struct StageResult {
@@ -72,9 +72,14 @@ struct StageResult {
 
 class Simulation {
 public:
+  explicit Simulation(const SimulateOptions &options)
+      : options(options), folder(options.word(0)), replicaCount(int(options.replicas)) {}
+
   void run() {
-    checkNumbers();
-    checkPicture();
+    if (!options.svg.empty())
+      check_output_path(options.svg,
+                        {plan_path(folder), options.profile, options.network, options.device},
+                        read_by_command, "--svg");
     plan = readStagePlan(folder);
     choose();
     chooseSharing();
@@ -91,49 +96,24 @@ public:
                          schedule.pipeline.microBatches, sources.shared});
     for (int stage = 0; stage < stages; ++stage)
       results.push_back(resultOf(stage, memory[size_t(stage)]));
-    if (asJson)
+    if (options.json)
       printJson();
     else
       print();
-    if (!svg.empty())
-      replace_file(svg, schedulePicture(schedule, times, layoutText(), TimeAxis::seconds));
+    outs().flush(); // before a message about the picture
+    if (!options.svg.empty())
+      replace_file(options.svg, schedulePicture(schedule, times, layoutText(), TimeAxis::seconds));
   }
 
 private:
-  static void checkNumbers() {
-    auto check = [](const char *name, const cl::opt<int> &option, int least) {
-      if (option.getNumOccurrences() && (option < least || option > kMost))
-        throw failure(exit_usage, std::string("option --") + name + ": " + std::to_string(option) +
-                                      " is not from " + std::to_string(least) + " to " +
-                                      std::to_string(kMost));
-    };
-    check("stages", stageCount, 1);
-    check("replicas", replicaCount, 1);
-    check("micro-batches", microBatchCount, 1);
-    check("ranks-per-host", ranksPerHost, 1);
-  }
-
-  static void checkPicture() {
-    if (!svg.empty())
-      check_output_path(svg, {plan_path(folder), profileFile, networkName, deviceName},
-                        read_by_command, "--svg");
-  }
-
-  static planning::ScheduleKind kindOf(const std::string &name) {
-    if (std::optional<planning::ScheduleKind> kind = planning::scheduleKind(name))
-      return *kind;
-    throw failure(exit_usage, "option --schedule: '" + name +
-                                  "' is unknown\n  try: gpipe, 1f1b, interleaved or zb-h1");
-  }
-
   /// The lists of the folder, or others of the same chunks.
   void choose() {
     const planning::Pipeline &own = plan.schedule.pipeline;
-    const int stages = stageCount > 0 ? stageCount : own.stages,
-              microBatches = microBatchCount > 0 ? microBatchCount : own.microBatches;
+    const int stages = int(options.stages.value_or(own.stages)),
+              microBatches = int(options.microBatches.value_or(own.microBatches));
     planning::ScheduleKind kind = plan.schedule.kind;
-    if (!scheduleName.empty())
-      kind = kindOf(scheduleName);
+    if (!options.schedule.empty())
+      kind = *planning::scheduleKind(options.schedule);
     else if (stages != own.stages && stages < int(plan.chunks().size()))
       kind = planning::ScheduleKind::interleaved;
     isEmitted =
@@ -146,21 +126,21 @@ private:
 
   /// As the trainer's --shard.
   void chooseSharing() {
-    sources.shared = plan.stages().shared;
-    if (!shard.getNumOccurrences())
+    const sharing own = plan.stages().shared;
+    sources.shared = own;
+    if (options.shard.empty())
       return;
     auto refuse = [](const std::string &why, const char *advice) {
       throw failure(exit_usage, "option --shard: " + why + "\n  try: " + advice);
     };
-    const bool asksForState = shard == "optimizer";
-    if (!asksForState && shard != "none" && shard != "gradients")
-      refuse("'" + shard + "' is unknown", "none or optimizer");
-    if (shard == "gradients" && plan.stages().shared != sharing::gradients)
+    const bool asksForState = options.shard == "optimizer",
+               asksForGradients = options.shard == "gradients";
+    if (asksForGradients && own != sharing::gradients)
       refuse(folder + " was not compiled for it", "trainc --shard gradients");
-    if (shard != "gradients" && plan.stages().shared == sharing::gradients)
+    if (!asksForGradients && own == sharing::gradients)
       refuse(folder + " was compiled for gradients of which no rank keeps all",
              "the command without it");
-    if (plan.stages().is_cut() && plan.stages().shared == sharing::state && !asksForState)
+    if (plan.stages().is_cut() && own == sharing::state && !asksForState)
       refuse("ranks of stages that share memory have the optimizer's state once always",
              "the command without it");
     if (asksForState && !plan.stages().updates_in_parts)
@@ -170,30 +150,25 @@ private:
   }
 
   void chooseSpeeds() {
-    if (!profileFile.empty()) {
-      if (deviceName.getNumOccurrences())
-        throw failure(exit_usage, "option --device: --profile has the seconds\n  try: one of both");
-      profile = readProfile(profileFile, plan);
+    const std::string &name = options.network;
+    if (!options.profile.empty()) {
+      profile = readProfile(options.profile, plan);
       sources.profile = &*profile;
       const bool fits =
           schedule.pipeline.stages == profile->stages && replicaCount == profile->replicas;
-      if (networkName.empty() && !fits)
+      if (name.empty() && !fits)
         throw failure(exit_usage,
-                      "option --network: " + profileFile + " has measured messages of " +
+                      "option --network: " + options.profile + " has measured messages of " +
                           counted(profile->stages, "stage") + " x " +
                           counted(profile->replicas, "replica") +
                           " alone\n  try: --network nvlink+400G, shared-memory or a JSON file");
     } else {
-      sources.device = deviceOf(deviceName);
+      sources.device = deviceOf(options.device);
     }
-    if (profileFile.empty() || !networkName.empty()) {
-      network = networkOf(networkName.empty() ? "nvlink+400G" : networkName.getValue());
-      if (ranksPerHost > 0)
-        network->ranksPerHost = ranksPerHost;
+    if (options.profile.empty() || !name.empty()) {
+      network = networkOf(name.empty() ? "nvlink+400G" : name);
+      network->ranksPerHost = int(options.ranksPerHost.value_or(network->ranksPerHost));
       sources.network = &*network;
-    } else if (ranksPerHost > 0) {
-      throw failure(exit_usage, "option --ranks-per-host: no network is asked for\n  try: "
-                                "--network NAME");
     }
   }
 
@@ -223,7 +198,7 @@ private:
     std::string text;
     raw_string_ostream out(text);
     if (profile)
-      out << "seconds measured: " << profileFile;
+      out << "seconds measured: " << options.profile;
     else
       out << "seconds: roofline of " << sources.device.name
           << format(", %.4g TFLOP/s, %.4g GB/s, %.4g us a kernel",
@@ -313,7 +288,7 @@ private:
     const nlohmann::ordered_json document = {{"version", 1},
                                              {"schedule", planning::nameOf(schedule.kind)},
                                              {"stages", schedule.pipeline.stages},
-                                             {"replicas", replicaCount.getValue()},
+                                             {"replicas", replicaCount},
                                              {"micro_batches", schedule.pipeline.microBatches},
                                              {"emitted", isEmitted},
                                              {"seconds", times.seconds},
@@ -323,6 +298,9 @@ private:
     outs() << document.dump(2) << "\n";
   }
 
+  const SimulateOptions &options;
+  const std::string folder;
+  const int replicaCount;
   StagePlan plan;
   planning::Schedule schedule;
   bool isEmitted = true;
@@ -334,36 +312,28 @@ private:
   std::vector<StageResult> results;
 };
 
+constexpr char kPage[] = R"(usage: trainc-simulate FOLDER [options]
+
+trainc-simulate says what a step of an output folder of trainc takes on a cluster: it executes
+the lists of actions that the trainer has.
+
+  trainc-simulate out --replicas 128 --network nvlink+400G   roofline of an H100
+  trainc-simulate out --profile profile.json                 seconds of trainer profile
+  trainc-simulate out --schedule zb-h1 --svg step.svg        another schedule, a picture
+
+Exit status: 0; 2 the command line is wrong; 3 a file cannot be read or does not fit; 5 the result
+cannot be written; 6 too little memory
+)";
+
+int runSimulation(const SimulateOptions &options) {
+  Simulation(options).run();
+  return exit_success;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   watchStandardOutput("trainc-simulate");
-  cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv,
-          "trainc-simulate says what a step of an output folder of trainc takes on a cluster: it "
-          "executes\nthe lists of actions that the trainer has.\n\n"
-          "  trainc-simulate out --replicas 128 --network nvlink+400G   roofline of an H100\n"
-          "  trainc-simulate out --profile profile.json                 seconds of trainer "
-          "profile\n"
-          "  trainc-simulate out --schedule zb-h1 --svg step.svg        another schedule, a "
-          "picture\n\n"
-          "Exit status: 0; 2 the command line is wrong; 3 a file cannot be read or does not fit; 5 "
-          "the result\ncannot be written; 6 too little memory\n",
-          &errs()))
-    return exit_usage;
-  try {
-    if (folder.empty())
-      throw failure(exit_usage, "usage: trainc-simulate FOLDER [options]\n"
-                                "trainc-simulate: no folder given\n"
-                                "  try: trainc-simulate out, or trainc-simulate --help");
-    Simulation().run();
-  } catch (const std::exception &error) {
-    const failure problem = as_failure(error);
-    outs().flush();
-    errs() << problem.message << "\n";
-    return problem.code;
-  }
-  return 0;
+  return runTool(argc, argv, {"trainc-simulate", kPage, simulateRows(), "folder"}, runSimulation);
 }
