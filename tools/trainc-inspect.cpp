@@ -6,7 +6,6 @@
 #include "compiler/standard_output.h"
 #include "passes/planning/plan_text.h"
 #include "runtime/byte_text.h"
-#include "runtime/failure.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/run_files.h"
 #include "runtime/plan/read_plan.h"
@@ -18,8 +17,8 @@
 #include "tools/inspect/run_log.h"
 #include "tools/inspect/run_table.h"
 #include "tools/inspect/where.h"
+#include "tools/run_tool.h"
 #include "tools/simulate/svg.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
@@ -31,63 +30,60 @@
 
 using namespace llvm;
 using namespace trainc;
+using namespace trainc::tools;
 
 namespace {
 
-cl::OptionCategory category("trainc-inspect options");
-cl::opt<std::string> folder(cl::Positional, cl::desc("FOLDER"), cl::cat(category));
-cl::opt<std::string>
-    view(cl::Positional,
-         cl::desc("[summary|memory|recompute|schedule|kernels|registers|steps|parameters|where|log|"
-                  "table]"),
-         cl::init("summary"), cl::cat(category));
-cl::opt<std::string> subject(cl::Positional, cl::desc("[NAME]"), cl::cat(category));
-cl::opt<std::string>
-    svg("svg", cl::value_desc("FILE"), cl::cat(category),
-        cl::desc("draw the activations arena over the steps of forward and backward; with the view "
-                 "schedule what each stage does when"));
+struct InspectOptions : ToolOptions {
+  std::string svg, dumpIr, html, trainer, explore, profile;
+  std::string csv; // `-`: to the file that is the next word, or else to the standard output
+  bool all = false;
 
-cl::opt<std::string>
-    dumpIr("dump-ir", cl::value_desc("FOLDER"), cl::cat(category),
-           cl::desc("with the view where and --explore: what trainc --dump-ir wrote "
-                    "(default: the folder `ir` of the output, if it is there)"));
-cl::opt<bool>
-    all("all", cl::cat(category),
-        cl::desc("with the view where: every operation of each dump, not the first four"));
-cl::opt<std::string>
-    csv("csv", cl::value_desc("FILE"), cl::ValueOptional, cl::cat(category),
-        cl::desc("with the view log: write a row for each step, to FILE or else to stdout"));
-cl::list<std::string> otherRuns(cl::Positional, cl::ZeroOrMore, cl::desc("[RUN...]"),
-                                cl::cat(category));
-cl::opt<std::string>
-    html("html", cl::value_desc("FILE"), cl::cat(category),
-         cl::desc("write one page for a browser about a run, about several in comparison, "
-                  "or about an output of trainc alone"));
-cl::opt<std::string> trainer("trainer", cl::value_desc("FOLDER"), cl::cat(category),
-                             cl::desc("with --html: the output folder of trainc that trained the "
-                                      "runs, for kernels, memory and the schedule of stages"));
-cl::opt<std::string>
-    explore("explore", cl::value_desc("FILE"), cl::cat(category),
-            cl::desc("write one page for a browser that leads from the operations of the model "
-                     "through each pass to kernels, source and memory"));
-cl::opt<std::string>
-    profile("profile", cl::value_desc("FILE"), cl::cat(category),
-            cl::desc("with --html and --explore: what `trainer profile -o FILE` has measured"));
+  std::string folder() const { return word(0); }
+  std::string view() const { return word(1, "summary"); }
+  std::string subject() const { return word(2); }
+};
+
+std::vector<option_row> inspectRows() {
+  using O = InspectOptions;
+  option_row csv = toolOption("csv", &O::csv, "FILE",
+                              "with the view log: write a row for each step, to FILE or else to "
+                              "the standard output")
+                       .optional_value();
+  csv.choices = "-";
+  return {toolOption("svg", &O::svg, "FILE",
+                     "draw the activations arena over the steps of forward and backward; with the "
+                     "view schedule what each stage does when"),
+          toolOption("dump-ir", &O::dumpIr, "FOLDER",
+                     "with the view where and --explore: what trainc --dump-ir wrote (default: the "
+                     "folder `ir` of the output, if it is there)"),
+          toolOption("all", &O::all, "",
+                     "with the view where: every operation of each dump, not the first four"),
+          csv,
+          toolOption("html", &O::html, "FILE",
+                     "write one page for a browser about a run, about several in comparison, or "
+                     "about an output of trainc alone"),
+          toolOption("trainer", &O::trainer, "FOLDER",
+                     "with --html: the output folder of trainc that trained the runs, for kernels, "
+                     "memory and the schedule of stages"),
+          toolOption("explore", &O::explore, "FILE",
+                     "write one page for a browser that leads from the operations of the model "
+                     "through each pass to kernels, source and memory"),
+          toolOption("profile", &O::profile, "FILE",
+                     "with --html and --explore: what `trainer profile -o FILE` has measured")};
+}
+
+/// Throws where one of the options is given.
+void refuse(const InspectOptions &options, const std::string &names, const std::string &who,
+            const char *advice) {
+  for (const std::string &option : options.given)
+    if (is_choice(names, option))
+      throw failure(exit_usage,
+                    "option --" + option + ": " + who + " has no use for it\n  try: " + advice);
+}
 
 constexpr size_t kShown = 12;              // lines of a summary's lists
 constexpr const char *kRunTable = "table"; // the view that stands after several runs
-
-/// All of the command line.
-std::vector<std::string> words() {
-  std::vector<std::string> all = {folder};
-  for (const cl::opt<std::string> *word : {&view, &subject})
-    if (word->getNumOccurrences() > 0)
-      all.push_back(*word);
-  all.insert(all.end(), otherRuns.begin(), otherRuns.end());
-  return all;
-}
-
-bool hasPlan() { return sys::fs::exists(plan_path(folder)); }
 
 /// Tensors alive at the peak of an entry, largest first.
 void printPeak(const planned_entry &entry) {
@@ -110,7 +106,7 @@ void printPeak(const planned_entry &entry) {
 }
 
 /// The first lines of a view.
-void printBeginning(const std::string &text, const char *name) {
+void printBeginning(const std::string &text, const std::string &folder, const char *name) {
   SmallVector<StringRef> lines;
   StringRef(text).rtrim('\n').split(lines, '\n');
   for (StringRef line : ArrayRef(lines).take_front(kShown))
@@ -120,8 +116,8 @@ void printBeginning(const std::string &text, const char *name) {
            << "\n";
 }
 
-void printSummary() {
-  plan program = read_plan(folder);
+void printSummary(const InspectOptions &options) {
+  plan program = read_plan(options.folder());
   outs() << arenasText(program.memory);
   for (const planned_entry &entry : program.entries)
     printPeak(entry);
@@ -129,11 +125,12 @@ void printSummary() {
   for (const planned_entry &entry : program.entries)
     outs() << "  " << entry.name << ": " << entry.steps.size() << " steps\n";
   outs() << "\n";
-  printBeginning(kernelsText(program.entries), "kernels");
+  printBeginning(kernelsText(program.entries), options.folder(), "kernels");
 }
 
 /// Of a step that is cut.
-plan readCutPlan() {
+simulate::StagePlan readCutPlan(const InspectOptions &options) {
+  const std::string folder = options.folder();
   plan program = read_plan(folder);
   if (!program.stages)
     throw failure(exit_usage, folder + ": was compiled with --forward-only, so it has no step and "
@@ -145,38 +142,38 @@ plan readCutPlan() {
                                   "stages\n  try: trainc --stages N, which cuts it; "
                                   "trainc-inspect " +
                                   folder + " steps, which lists it as it is");
-  return program;
+  return simulate::stagePlanOf(folder, program);
 }
 
-void printSchedule() {
-  const simulate::StagePlan plan = simulate::stagePlanOf(folder, readCutPlan());
-  outs() << stagesText(plan.stages());
+void printSchedule(const InspectOptions &options) {
+  outs() << stagesText(readCutPlan(options).stages());
 }
 
-void printRecompute() {
-  const plan program = read_plan(folder);
+void printRecompute(const InspectOptions &options) {
+  const plan program = read_plan(options.folder());
   if (!program.recompute)
-    throw failure(exit_usage, folder + ": was compiled with --forward-only, so nothing is kept or "
-                                       "recomputed\n  try: trainc without --forward-only");
+    throw failure(exit_usage, options.folder() +
+                                  ": was compiled with --forward-only, so nothing is kept or "
+                                  "recomputed\n  try: trainc without --forward-only");
   outs() << recomputeText(*program.recompute);
 }
 
-void printParameters() {
-  for (const std::string &line : read_plan(folder).parameter_table)
+void printParameters(const InspectOptions &options) {
+  for (const std::string &line : read_plan(options.folder()).parameter_table)
     outs() << line << "\n";
 }
 
-void write(const std::string &picture, const std::vector<std::string> &read) {
-  check_output_path(svg, read, read_by_command, "--svg");
-  replace_file(svg, picture);
+void write(const std::string &picture, const InspectOptions &options) {
+  check_output_path(options.svg, {plan_path(options.folder())}, read_by_command, "--svg");
+  replace_file(options.svg, picture);
 }
 
-void printWhere() {
-  if (subject.empty())
+void printWhere(const InspectOptions &options) {
+  if (options.subject().empty())
     throw failure(exit_usage,
-                  "trainc-inspect: the view where needs a name\n  try: trainc-inspect " + folder +
-                      " where NAME, of a node, value, parameter or module");
-  inspect::printWhere({folder, subject, dumpIr, all}, outs());
+                  "trainc-inspect: the view where needs a name\n  try: trainc-inspect " +
+                      options.folder() + " where NAME, of a node, value, parameter or module");
+  inspect::printWhere({options.folder(), options.subject(), options.dumpIr, options.all}, outs());
 }
 
 /// Of the terminal, where the shell says it.
@@ -189,62 +186,50 @@ int width() {
              : kDefault;
 }
 
-/// `--csv FILE` is an option without a value, and a name after it.
-void printLog() {
-  const inspect::RunLog log = inspect::readRunLog(folder);
+void printLog(const InspectOptions &options) {
+  const inspect::RunLog log = inspect::readRunLog(options.folder());
   if (!log.damaged.empty())
     errs() << log.path << ": warning: " << inspect::damageText(log) << "\n";
-  if (csv.getNumOccurrences() == 0) {
+  const std::string file = options.csv == "-" ? options.subject() : options.csv;
+  if (!options.has("csv")) {
     outs() << inspect::lossPlot(log, width());
-    return;
-  }
-  const std::string file = csv.empty() ? subject : csv;
-  if (file.empty()) {
+  } else if (file.empty()) {
     outs() << inspect::csvOf(log);
-    return;
+  } else {
+    check_output_path(file, {log.path}, read_by_command, "--csv");
+    replace_file(file, inspect::csvOf(log));
   }
-  check_output_path(file, {log.path}, read_by_command, "--csv");
-  replace_file(file, inspect::csvOf(log));
 }
 
-void printRuns() {
-  std::vector<std::string> runs = words();
+void printRuns(const InspectOptions &options) {
+  std::vector<std::string> runs = options.words;
   runs.pop_back(); // the view
   inspect::printRunTable(runs, outs(), errs());
 }
 
-void drawMemory() {
-  const plan program = read_plan(folder);
+void drawMemory(const InspectOptions &options) {
+  const plan program = read_plan(options.folder());
   if (program.entries.empty())
-    throw failure(exit_data, plan_path(folder) + ": has no entry function\n  try: trainc again");
-  write(inspect::memoryPicture(program.entries.front()), {plan_path(folder)});
+    throw failure(exit_data,
+                  plan_path(options.folder()) + ": has no entry function\n  try: trainc again");
+  write(inspect::memoryPicture(program.entries.front()), options);
 }
 
-void drawSchedule() {
-  const simulate::StagePlan plan = simulate::stagePlanOf(folder, readCutPlan());
+void drawSchedule(const InspectOptions &options) {
+  const simulate::StagePlan plan = readCutPlan(options);
   const inspect::PlannedSchedule planned = inspect::predictedSchedule(plan);
   write(simulate::schedulePicture(plan.schedule, planned.times, planned.title, planned.axis),
-        {plan_path(folder)});
-}
-
-/// Whether the only word of the command line is what trainc wrote, and not a run.
-bool isOutputAlone() {
-  return view.getNumOccurrences() == 0 && hasPlan() && !sys::fs::exists(log_of(folder));
+        options);
 }
 
 /// The words of the command line are runs, and none is a view.
-void writeReport() {
-  if (html.empty())
-    throw failure(exit_usage, "option --html: no file is given\n  try: --html FILE");
-  for (const cl::Option *option :
-       {static_cast<cl::Option *>(&svg), static_cast<cl::Option *>(&csv),
-        static_cast<cl::Option *>(&dumpIr), static_cast<cl::Option *>(&all)})
-    if (option->getNumOccurrences() > 0)
-      throw failure(exit_usage, "option --" + option->ArgStr.str() +
-                                    ": a page has no use for it\n  try: it without --html");
-  inspect::ReportSources sources{words(), trainer, profile};
-  if (isOutputAlone())
-    sources = {{}, folder, profile};
+void writeReport(const InspectOptions &options) {
+  refuse(options, "svg|csv|dump-ir|all", "a page", "it without --html");
+  const std::string &profile = options.profile;
+  inspect::ReportSources sources{options.words, options.trainer, profile};
+  if (options.words.size() == 1 && sys::fs::exists(plan_path(options.folder())) &&
+      !sys::fs::exists(log_of(options.folder()))) // what trainc wrote, and not a run
+    sources = {{}, options.folder(), profile};
   std::vector<std::string> read;
   for (const std::string &run : sources.runs)
     read.insert(read.end(), {configuration_of(run), log_of(run)});
@@ -252,49 +237,45 @@ void writeReport() {
     read.push_back(profile);
   if (!sources.trainer.empty())
     read.push_back(plan_path(sources.trainer));
-  check_output_path(html, read, read_by_command, "--html");
+  check_output_path(options.html, read, read_by_command, "--html");
   const inspect::Report report = inspect::reportOf(sources);
   for (const std::string &warning : report.warnings)
     errs() << warning << "\n";
-  replace_file(html, report.page);
+  replace_file(options.html, report.page);
 }
 
 /// The one word of the command line is the folder.
-void writeExplorer() {
-  if (explore.empty())
-    throw failure(exit_usage, "option --explore: no file is given\n  try: --explore FILE");
-  for (const cl::Option *option :
-       {static_cast<cl::Option *>(&svg), static_cast<cl::Option *>(&csv),
-        static_cast<cl::Option *>(&trainer), static_cast<cl::Option *>(&all),
-        static_cast<cl::Option *>(&html)})
-    if (option->getNumOccurrences() > 0)
-      throw failure(exit_usage, "option --" + option->ArgStr.str() +
-                                    ": a page of a compilation has no use for it\n"
-                                    "  try: it without --explore");
-  if (view.getNumOccurrences() > 0)
-    throw failure(exit_usage, "'" + view +
+void writeExplorer(const InspectOptions &options) {
+  refuse(options, "svg|csv|trainer|all|html", "a page of a compilation", "it without --explore");
+  if (options.words.size() > 1)
+    throw failure(exit_usage, "'" + options.view() +
                                   "': a page of a compilation has no view\n"
                                   "  try: trainc-inspect " +
-                                  folder + " --explore " + explore);
-  const inspect::ExplorerSources sources{folder, dumpIr, profile};
-  check_output_path(explore, sources.files(), read_by_command, "--explore");
-  replace_file(explore, inspect::explorerPage(sources));
+                                  options.folder() + " --explore " + options.explore);
+  const inspect::ExplorerSources sources{options.folder(), options.dumpIr, options.profile};
+  check_output_path(options.explore, sources.files(), read_by_command, "--explore");
+  replace_file(options.explore, inspect::explorerPage(sources));
 }
 
 struct View {
   const char *name;
-  void (*print)();
-  void (*draw)(); // null: it has no picture
+  void (*print)(const InspectOptions &);
+  void (*draw)(const InspectOptions &); // null: it has no picture
 };
 
 const View kViews[] = {
     {"summary", printSummary, drawMemory},
-    {"memory", [] { outs() << memoryText(read_plan(folder)); }, drawMemory},
+    {"memory", [](const InspectOptions &o) { outs() << memoryText(read_plan(o.folder())); },
+     drawMemory},
     {"recompute", printRecompute, nullptr},
     {"schedule", printSchedule, drawSchedule},
-    {"kernels", [] { outs() << kernelsText(read_plan(folder).entries); }, nullptr},
-    {"registers", [] { outs() << registersText(read_registers(folder)); }, nullptr},
-    {"steps", [] { outs() << stepsText(read_plan(folder).entries); }, nullptr},
+    {"kernels",
+     [](const InspectOptions &o) { outs() << kernelsText(read_plan(o.folder()).entries); },
+     nullptr},
+    {"registers",
+     [](const InspectOptions &o) { outs() << registersText(read_registers(o.folder())); }, nullptr},
+    {"steps", [](const InspectOptions &o) { outs() << stepsText(read_plan(o.folder()).entries); },
+     nullptr},
     {"parameters", printParameters, nullptr},
     {"where", printWhere, nullptr},
     {"log", printLog, nullptr},
@@ -308,114 +289,98 @@ const View *viewCalled(const std::string &name) {
   return found == std::end(kViews) ? nullptr : found;
 }
 
-/// `memory, schedule or steps`
-std::string listed(bool (*isListed)(const View &)) {
-  std::vector<std::string> names;
-  for (const View &each : kViews)
-    if (isListed(each))
-      names.emplace_back(each.name);
+/// `memory|schedule|steps`
+std::string namesOfViews(bool areDrawn) {
   std::string text;
-  for (size_t i = 0; i < names.size(); ++i)
-    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
+  for (const View &each : kViews)
+    if (!areDrawn || each.draw)
+      text += (text.empty() ? "" : "|") + std::string(each.name);
   return text;
 }
 
 /// Throws where something is given that the view does not look at.
-void checkOptionsOf(const std::string &name) {
-  auto check = [&](const cl::Option &option, const char *what, bool isUsed, const char *view) {
-    if (option.getNumOccurrences() > 0 && !isUsed)
-      throw failure(exit_usage, std::string(what) + ": the view '" + name + "' has no use for it" +
-                                    "\n  try: " + view);
-  };
-  check(dumpIr, "option --dump-ir", name == "where", "it with the view where, or --explore");
-  check(all, "option --all", name == "where", "it with the view where");
-  check(csv, "option --csv", name == "log", "it with the view log");
-  check(trainer, "option --trainer", false, "it with --html");
-  check(profile, "option --profile", false, "it with --html or --explore");
-  const bool isOfRuns = name == kRunTable && words().back() == kRunTable;
-  check(otherRuns, "RUN", isOfRuns, "several runs with --html, or with the view table after them");
-  const bool isFile = name == "log" && csv.getNumOccurrences() > 0 && csv.empty();
-  check(subject, "NAME", name == "where" || isFile || isOfRuns, "it with the view where");
+void checkOptionsOf(const std::string &name, const InspectOptions &options) {
+  const std::string view = "the view '" + name + "'";
+  if (name != "where") {
+    refuse(options, "dump-ir", view, "it with the view where, or --explore");
+    refuse(options, "all", view, "it with the view where");
+  }
+  if (name != "log")
+    refuse(options, "csv", view, "it with the view log");
+  refuse(options, "trainer", view, "it with --html");
+  refuse(options, "profile", view, "it with --html or --explore");
+  const size_t words = options.words.size();
+  if (words < 3 || (name == kRunTable && options.words.back() == kRunTable))
+    return;
+  if (words > 3)
+    throw failure(exit_usage, "RUN: " + view +
+                                  " has no use for it\n  try: several runs with --html, or with "
+                                  "the view table after them");
+  if (name != "where" && (name != "log" || options.csv != "-"))
+    throw failure(exit_usage,
+                  "NAME: " + view + " has no use for it\n  try: it with the view where");
 }
 
-void show() {
-  if (explore.getNumOccurrences() > 0)
-    return writeExplorer();
-  if (html.getNumOccurrences() > 0)
-    return writeReport();
-  const View *chosen = viewCalled(view);
-  if (!chosen && words().back() == kRunTable)
+int inspectFolder(const InspectOptions &options) {
+  if (options.has("explore"))
+    return writeExplorer(options), exit_success;
+  if (options.has("html"))
+    return writeReport(options), exit_success;
+  const View *chosen = viewCalled(options.view());
+  if (!chosen && options.words.back() == kRunTable)
     chosen = viewCalled(kRunTable);
   if (!chosen)
-    throw failure(exit_usage, "trainc-inspect: there is no view '" + view +
-                                  "'\n  try: " + listed([](const View &) { return true; }) +
+    throw failure(exit_usage, "trainc-inspect: there is no view '" + options.view() +
+                                  "'\n  try: " + namesOfViews(/*areDrawn=*/false) +
                                   "; several folders of runs with table or --html alone");
-  checkOptionsOf(chosen->name);
-  if (svg.getNumOccurrences() == 0)
-    return chosen->print();
-  if (svg.empty())
-    throw failure(exit_usage, "option --svg: no file is given\n  try: --svg FILE");
-  if (!chosen->draw)
+  checkOptionsOf(chosen->name, options);
+  if (options.has("svg") && !chosen->draw)
     throw failure(exit_usage, std::string("option --svg: the view '") + chosen->name +
                                   "' has no picture\n  try: --svg with " +
-                                  listed([](const View &each) { return each.draw != nullptr; }));
-  chosen->draw();
+                                  namesOfViews(/*areDrawn=*/true));
+  (options.has("svg") ? chosen->draw : chosen->print)(options);
+  return exit_success;
 }
 
-constexpr const char *kOverview =
-    "trainc-inspect explains the output folder of trainc.\n\n"
-    "  trainc-inspect out            arenas, the tensors alive at the peak, entry functions, "
-    "kernels\n"
-    "  trainc-inspect out memory     every tensor, and what ranks hold; * is alive at the peak\n"
-    "  trainc-inspect out recompute  what the backward pass recomputes, and what is kept for "
-    "it\n"
-    "  trainc-inspect out schedule   the stages of a step, what they keep and send, and when "
-    "each is busy\n"
-    "  trainc-inspect out kernels    every kernel with flops, bytes and launches\n"
-    "  trainc-inspect out registers  what nvcc gave each kernel: registers, spills, shared memory\n"
-    "  trainc-inspect out steps      the entry functions step by step\n"
-    "  trainc-inspect out parameters    what is trained, what is constant, and why\n"
-    "  trainc-inspect out where NAME    of a node, value, parameter or module of the model: its "
-    "operations in IR,\n"
-    "                                steps, lines of the source, and where its tensors lie how "
-    "long\n"
-    "  trainc-inspect out --svg memory.svg    a picture of the activations arena\n"
-    "  trainc-inspect out schedule --svg schedule.svg    a picture of the schedule\n"
-    "  trainc-inspect runs/first log    the losses of a run, from its log.jsonl, as wide as "
-    "COLUMNS says\n"
-    "  trainc-inspect runs/first log --csv losses.csv    a row for each step\n"
-    "  trainc-inspect runs/* table   a row for each run: options that differ, losses, metrics, "
-    "state\n"
-    "  trainc-inspect runs/first runs/second --html report.html    a page for a browser, of one "
-    "run "
-    "or of several\n"
-    "  trainc-inspect out --dump-ir ir --explore passes.html    a page that leads through the "
-    "passes\n\n"
-    "Exit status: 0; 2 the command line is wrong, or asks for what the program does not have; 3 a "
-    "plan\nor log cannot be read, or is of another program; 5 the result cannot be written; 6 too "
-    "little memory\n";
+constexpr char kOverview[] = R"(
+       trainc-inspect RUN [RUN...] --html FILE
+       trainc-inspect RUN [RUN...] table
+
+trainc-inspect explains the output folder of trainc.
+
+  trainc-inspect out            arenas, the tensors alive at the peak, entry functions, kernels
+  trainc-inspect out memory     every tensor, and what ranks hold; * is alive at the peak
+  trainc-inspect out recompute  what the backward pass recomputes, and what is kept for it
+  trainc-inspect out schedule   the stages of a step, what they keep and send, and when each is busy
+  trainc-inspect out kernels    every kernel with flops, bytes and launches
+  trainc-inspect out registers  what nvcc gave each kernel: registers, spills, shared memory
+  trainc-inspect out steps      the entry functions step by step
+  trainc-inspect out parameters    what is trained, what is constant, and why
+  trainc-inspect out where NAME    of a node, value, parameter or module of the model: its
+                                   operations in IR, steps, lines of the source, and where its
+                                   tensors lie how long
+  trainc-inspect out --svg memory.svg    a picture of the activations arena
+  trainc-inspect out schedule --svg schedule.svg    a picture of the schedule
+  trainc-inspect runs/first log    the losses of a run, from its log.jsonl, as wide as COLUMNS says
+  trainc-inspect runs/first log --csv losses.csv    a row for each step
+  trainc-inspect runs/* table   a row for each run: options that differ, losses, metrics, state
+  trainc-inspect runs/first runs/second --html report.html    a page for a browser, of one run or
+                                                              of several
+  trainc-inspect out --dump-ir ir --explore passes.html    a page that leads through the passes
+
+Exit status: 0; 2 the command line is wrong, or asks for what the program does not have; 3 a plan
+or log cannot be read, or is of another program; 5 the result cannot be written; 6 too little memory
+)";
 
 } // namespace
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   watchStandardOutput("trainc-inspect");
-  cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &errs()))
-    return exit_usage;
-  try {
-    if (folder.empty())
-      throw failure(exit_usage, "usage: trainc-inspect FOLDER [VIEW] [NAME] [--svg FILE]\n"
-                                "       trainc-inspect RUN [RUN...] --html FILE\n"
-                                "       trainc-inspect RUN [RUN...] table\n"
-                                "trainc-inspect: no folder given\n"
-                                "  try: trainc-inspect out, or trainc-inspect --help");
-    show();
-  } catch (const std::exception &error) {
-    const failure problem = as_failure(error);
-    outs().flush();
-    errs() << problem.message << "\n";
-    return problem.code;
-  }
-  return exit_success;
+  return runTool(argc, argv,
+                 {"trainc-inspect",
+                  "usage: trainc-inspect FOLDER [" + namesOfViews(/*areDrawn=*/false) +
+                      "] [NAME] [options]" + kOverview,
+                  inspectRows(), "folder", SIZE_MAX},
+                 inspectFolder);
 }
