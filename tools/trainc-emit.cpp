@@ -13,58 +13,44 @@
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/options/option_reader.h"
-#include "llvm/Support/CommandLine.h"
+#include "tools/run_tool.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
-namespace cl = llvm::cl;
-
-static cl::OptionCategory category("trainc-emit");
-static cl::opt<std::string> input(cl::Positional, cl::init("-"), cl::desc("FILE.mlir"),
-                                  cl::cat(category));
-static cl::opt<std::string> output("o", cl::Required, cl::value_desc("FOLDER"),
-                                   cl::desc("where the source goes"), cl::cat(category));
-static cl::opt<std::string> target("target", cl::value_desc("cpu|cuda"),
-                                   cl::desc("for modules that do not say it"), cl::cat(category));
-
 using trainc::ExitCode;
 
-static int endsWith(ExitCode code) { return static_cast<int>(code); }
+namespace {
 
-static int cannotBeWritten(const std::error_code &error) {
+struct EmitOptions : trainc::tools::ToolOptions {
+  std::string output, target;
+};
+
+int endsWith(ExitCode code) { return static_cast<int>(code); }
+
+int cannotBeWritten(const std::string &output, const std::error_code &error) {
   llvm::errs() << "trainc-emit: " << output << ": cannot be written: " << error.message()
                << "\n  try: another folder with -o\n";
   return endsWith(ExitCode::outputNotWritten);
 }
 
-int main(int argc, char **argv) {
-  trainc::watchStandardOutput("trainc-emit");
-  cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(argc, argv, "emits the source folder of a planned module\n",
-                                   &llvm::errs()))
-    return endsWith(ExitCode::usage);
-  trainc::OptionReader reader(trainc::kOfCommand, [](const trainc::OptionProblem &problem) {
-    llvm::errs() << "trainc-emit: --" << problem.option << " " << problem.message
-                 << "\n  try: " << problem.advice << "\n";
-  });
-  if (!target.empty())
-    reader.choice("target", target, trainc::kTargets);
-  if (!reader.good())
-    return endsWith(ExitCode::usage);
+int emit(const EmitOptions &options) {
+  const std::string &output = options.output, &target = options.target;
+  if (output.empty())
+    throw trainc::failure(trainc::exit_usage, "trainc-emit: nothing says where to write\n"
+                                              "  try: -o FOLDER");
   MLIRContext context;
   context
       .loadDialect<func::FuncDialect, arith::ArithDialect, math::MathDialect, trainc::nn::NNDialect,
                    trainc::train::TrainDialect, trainc::kernel::KernelDialect>();
-  OwningOpRef<ModuleOp> module = trainc::readIr(input, context);
+  OwningOpRef<ModuleOp> module = trainc::readIr(options.word(0, "-"), context);
   if (!module)
     return endsWith(ExitCode::internalError);
   if (std::error_code error = llvm::sys::fs::create_directories(output))
-    return cannotBeWritten(error);
+    return cannotBeWritten(output, error);
   if (!target.empty() || !trainc::train::targetOf(*module))
-    trainc::setTarget(*module, {target.empty() ? "cpu" : target.getValue(), "x86-64-v3", {"80"}});
+    trainc::setTarget(*module, {target.empty() ? "cpu" : target, "x86-64-v3", {"80"}});
   trainc::Installation installation = trainc::findInstallation();
   trainc::Report report;
   if (failed(trainc::emitSources(*module, installation.version, output, report))) {
@@ -75,6 +61,21 @@ int main(int argc, char **argv) {
       trainc::programTables(*module, installation.version).target.name; // as the emitter saw it
   if (std::error_code error =
           installation.copyRuntime(name, trainc::EmittedProgram::trainer, output))
-    return cannotBeWritten(error);
+    return cannotBeWritten(output, error);
   return endsWith(ExitCode::ok);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  trainc::watchStandardOutput("trainc-emit");
+  using namespace trainc::tools;
+  return runTool(
+      argc, argv,
+      {"trainc-emit",
+       "usage: trainc-emit [FILE.mlir] -o FOLDER [options]\n\n"
+       "Emits the source folder of a planned module, from the standard input without a file.\n",
+       {toolOption("o", &EmitOptions::output, "FOLDER", "where the source goes"),
+        toolOption("target", &EmitOptions::target, "cpu|cuda", "for modules that do not say it")}},
+      emit);
 }

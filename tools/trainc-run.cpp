@@ -11,81 +11,79 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"
-#include "runtime/failure.h"
 #include "runtime/files/conversion.h"
 #include "runtime/files/npy.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/observe/statistics_file.h"
+#include "tools/run_tool.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include <map>
 
 using namespace llvm;
 using namespace trainc;
+using namespace trainc::tools;
 
 namespace {
 
-const char kOverview[] =
-    "trainc-run evaluates a forward ONNX model without compiling it.\n\n"
-    "  trainc-run model.onnx --dim batch=4 --input x=x.npy -o outputs.safetensors\n"
-    "  trainc-run model.onnx --dim batch=4 --input x=x.npy --all --precision f64 -o "
-    "all.safetensors\n\n"
-    "The reference interpreter, which also folds constants and judges compiled programs in the "
-    "tests,\n"
-    "executes the model's operations one after the other: plain loops, nothing fused. Compare two\n"
-    "files with trainc-compare.\n\n"
-    "Exit codes: 0 success; 1 internal error; 2 the command line is wrong, or a file that it "
-    "names; "
-    "3 the\n"
-    "model cannot be read, or an index is outside its table; 4 the model is not supported; 5 the "
-    "output\n"
-    "cannot be written; 6 too little memory.\n";
+constexpr char kPage[] = R"(usage: trainc-run MODEL.onnx -o FILE.safetensors [options]
 
-cl::OptionCategory category("trainc-run options");
-cl::opt<std::string> modelPath(cl::Positional, cl::desc("MODEL.onnx"), cl::cat(category));
-cl::list<std::string> dimensions("dim", cl::value_desc("NAME=SIZE"), cl::cat(category),
-                                 cl::desc("size of a symbolic dimension; once for each"));
-cl::list<std::string> inputFiles("input", cl::value_desc("NAME=FILE.npy"), cl::cat(category),
-                                 cl::desc("value of a model input, of exactly its shape; a type is "
-                                          "accepted where no value can change"));
-cl::opt<std::string>
-    parameterFile("parameters", cl::value_desc("FILE.safetensors"), cl::cat(category),
-                  cl::desc("parameters by ONNX name in place of the model's own, as "
-                           "a trainer's checkpoints hold them"));
-cl::opt<std::string> precision("precision", cl::value_desc("f32|f64"), cl::init("f32"),
-                               cl::cat(category),
-                               cl::desc("f32: every operation rounds as its type says; f64: f32 "
-                                        "tensors are computed in double"));
-cl::opt<bool> all("all", cl::cat(category),
-                  cl::desc("write every value that an output needs, by ONNX name"));
-cl::opt<std::string>
-    statisticsPath("statistics", cl::value_desc("FILE.jsonl"), cl::cat(category),
-                   cl::desc("write statistics of every value that an output needs, by the names "
-                            "of plans, for trainc-compare statistics"));
-cl::opt<std::string> outputPath("o", cl::value_desc("FILE.safetensors"), cl::cat(category),
-                                cl::desc("where the outputs go, by ONNX name; may be left out with "
-                                         "--statistics"));
+trainc-run evaluates a forward ONNX model without compiling it.
 
-bool parseDimensions(Recipe &recipe, Report &report) {
-  for (StringRef text : dimensions) {
-    auto [name, size] = text.rsplit('='); // names may hold equals signs
-    int64_t number = 0;
-    if (name.empty() || size.getAsInteger(10, number) || number <= 0)
-      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc-run"),
-                         "--dim expects NAME=SIZE with a positive size, found '" + text + "'",
-                         "--dim batch=8");
-    else if (!recipe.dimensions.emplace(name.str(), number).second)
-      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc-run"),
-                         "--dim gives '" + name + "' twice", "one --dim for each dimension");
-  }
-  if (precision != "f32" && precision != "f64")
-    (void)report.error(ExitCode::usage, Subject::ofProgram("trainc-run"),
-                       "unknown precision '" + precision + "'", "--precision f32 or f64");
-  recipe.precision = precision;
-  recipe.trains = false;
-  return report.empty();
+  trainc-run model.onnx --dim batch=4 --input x=x.npy -o outputs.safetensors
+  trainc-run model.onnx --dim batch=4 --input x=x.npy --all --precision f64 -o all.safetensors
+
+The reference interpreter, which also folds constants and judges compiled programs in the tests,
+executes the model's operations one after the other: plain loops, nothing fused. Compare two
+files with trainc-compare.
+
+Exit codes: 0 success; 1 internal error; 2 the command line is wrong, or a file that it names; 3 the
+model cannot be read, or an index is outside its table; 4 the model is not supported; 5 the output
+cannot be written; 6 too little memory.
+)";
+
+struct RunOptions : ToolOptions {
+  std::map<std::string, int64_t> dimensions;
+  std::vector<std::string> inputs; // NAME=FILE
+  std::string parameters, precision = "f32", statistics, output;
+  bool all = false;
+
+  std::string model() const { return word(0); }
+};
+
+std::string readDimension(const std::string &text, value_range, void *options) {
+  auto [name, size] = StringRef(text).rsplit('='); // names may hold equals signs
+  int64_t number = 0;
+  if (name.empty() || size.getAsInteger(10, number) || number <= 0)
+    return with_advice("expects NAME=SIZE with a positive size, found '" + text + "'",
+                       "--dim batch=8");
+  if (!static_cast<RunOptions *>(options)->dimensions.emplace(name.str(), number).second)
+    return with_advice("gives '" + name.str() + "' twice", "one --dim for each dimension");
+  return "";
+}
+
+std::vector<option_row> runRows() {
+  using O = RunOptions;
+  option_row dimension = {"dim", "NAME=SIZE", ~0u, "size of a symbolic dimension; once for each"};
+  dimension.is_list = true;
+  dimension.read = readDimension;
+  dimension.texts = [](const void *) { return std::vector<std::string>(); };
+  return {dimension,
+          toolOption("input", &O::inputs, "NAME=FILE.npy",
+                     "value of a model input, of exactly its shape; a type is accepted where no "
+                     "value can change"),
+          toolOption("parameters", &O::parameters, "FILE.safetensors",
+                     "parameters by ONNX name in place of the model's own, as a trainer's "
+                     "checkpoints hold them"),
+          toolOption("precision", &O::precision, "f32|f64",
+                     "f32: every operation rounds as its type says; f64: f32 tensors are "
+                     "computed in double"),
+          toolOption("all", &O::all, "", "write every value that an output needs, by ONNX name"),
+          toolOption("statistics", &O::statistics, "FILE.jsonl",
+                     "write statistics of every value that an output needs, by the names of plans, "
+                     "for trainc-compare statistics"),
+          toolOption("o", &O::output, "FILE.safetensors",
+                     "where the outputs go, by ONNX name; may be left out with --statistics")};
 }
 
 data_type dataTypeOf(mlir::Type tensor) {
@@ -116,20 +114,20 @@ nn::Tensor readNpy(const std::string &path, mlir::RankedTensorType type) {
   return result;
 }
 
-bool readInputs(Model &model, NamedTensors &inputs, Report &report) {
+bool readInputs(Model &model, const RunOptions &options, NamedTensors &inputs, Report &report) {
   auto function = model.module->lookupSymbol<mlir::func::FuncOp>("model");
   std::map<std::string, mlir::Type> types;
   for (mlir::BlockArgument argument : function.getArguments())
     types[train::nameOf(function, argument.getArgNumber()).str()] = argument.getType();
-  for (StringRef text : inputFiles) {
+  for (StringRef text : options.inputs) {
     auto [name, path] = text.split('=');
     auto type = types.find(name.str());
     if (name.empty() || path.empty())
       (void)report.error(ExitCode::usage, Subject::ofProgram("trainc-run"),
                          "--input expects NAME=FILE.npy, found '" + text + "'", "--input x=x.npy");
     else if (type == types.end())
-      (void)report.error(ExitCode::usage, modelPath, "the model has no input '" + name + "'",
-                         "trainc-run " + modelPath + " without --input, which names them");
+      (void)report.error(ExitCode::usage, options.model(), "the model has no input '" + name + "'",
+                         "trainc-run " + options.model() + " without --input, which names them");
     else if (inputs.count(name.str()))
       (void)report.error(ExitCode::usage, Subject::ofOption("--input"),
                          "'" + name + "' is given twice", "one --input for each input");
@@ -158,17 +156,17 @@ nn::Tensor readStored(const input_file &file, const stored_tensor &stored,
 /// The model's parameters from the file, which may hold optimizer state besides. Training gives
 /// parameters that an exporter merged their own storage: a file of those fits only the exported
 /// model.
-bool readParameters(const Model &model, mlir::MLIRContext &context, NamedTensors &parameters,
-                    Report &report) {
-  if (parameterFile.empty())
+bool readParameters(const Model &model, const std::string &path, mlir::MLIRContext &context,
+                    NamedTensors &parameters, Report &report) {
+  if (path.empty())
     return true;
   try {
-    input_file file(parameterFile, exit_data);
+    input_file file(path, exit_data);
     safetensors_index index = read_safetensors_index(file, exit_data);
     for (auto &[name, stored] : index.tensors)
       if (llvm::none_of(model.parameters, [&](const Parameter &p) { return p.name == name; }) &&
           !llvm::StringRef(name).starts_with("optimizer/"))
-        (void)report.error(ExitCode::usage, parameterFile,
+        (void)report.error(ExitCode::usage, path,
                            "has a tensor '" + name +
                                "' that is not a parameter of this model as it "
                                "stands in its file",
@@ -181,7 +179,7 @@ bool readParameters(const Model &model, mlir::MLIRContext &context, NamedTensors
       if (value)
         parameters[parameter.name] = value;
       else
-        (void)report.error(ExitCode::usage, parameterFile,
+        (void)report.error(ExitCode::usage, path,
                            "has no F32 or F64 tensor '" + parameter.name + "'",
                            "a file that a trainer's export or trainc wrote for this model");
     }
@@ -202,12 +200,13 @@ template <typename Work> bool onOutput(Report &report, const char *option, Work 
   return report.empty();
 }
 
-bool mayWrite(const Model &model, Report &report) {
+bool mayWrite(const Model &model, const RunOptions &options, Report &report) {
   std::vector<std::string> read = model.file->paths();
-  read.push_back(parameterFile);
-  for (StringRef text : inputFiles)
+  read.push_back(options.parameters);
+  for (StringRef text : options.inputs)
     read.push_back(text.split('=').second.str());
-  for (auto [option, path] : {std::pair("-o", &outputPath), {"--statistics", &statisticsPath}})
+  for (auto [option, path] :
+       {std::pair("-o", &options.output), {"--statistics", &options.statistics}})
     if (!path->empty() &&
         !onOutput(report, option, [&, &file = *path] { check_output_path(file, read); }))
       return false;
@@ -232,7 +231,7 @@ void write(output_file &file, const nn::Tensor &value) {
     file.write(copies.data(), std::min(piece, bytes - written));
 }
 
-bool write(const std::vector<EvaluatedTensor> &results, Report &report) {
+bool write(const std::vector<EvaluatedTensor> &results, const std::string &path, Report &report) {
   std::vector<tensor_view> views;
   for (const EvaluatedTensor &result : results) {
     ArrayRef<int64_t> shape = result.value.shape();
@@ -244,7 +243,7 @@ bool write(const std::vector<EvaluatedTensor> &results, Report &report) {
   }
   std::string header = safetensors_header(views, {});
   return onOutput(report, "-o", [&] {
-    output_file file(outputPath);
+    output_file file(path);
     file.write(header.data(), static_cast<int64_t>(header.size()));
     for (const EvaluatedTensor &result : results)
       write(file, result.value);
@@ -254,14 +253,15 @@ bool write(const std::vector<EvaluatedTensor> &results, Report &report) {
 
 /// As a trainer writes them of its first micro-batch, without those of nodes that have several
 /// results, which plans call alike.
-bool writeStatistics(const std::vector<EvaluatedTensor> &values, Report &report) {
+bool writeStatistics(const std::vector<EvaluatedTensor> &values, const RunOptions &options,
+                     Report &report) {
   std::map<std::string, int> named;
   for (const EvaluatedTensor &each : values)
     ++named[each.planName];
   return onOutput(report, "--statistics", [&] {
-    output_file file(statisticsPath);
+    output_file file(options.statistics);
     std::string text;
-    append_head(text, modelName(modelPath), 0, 1);
+    append_head(text, modelName(options.model()), 0, 1);
     for (const EvaluatedTensor &each : values) {
       if (each.planName.empty() || named[each.planName] > 1 || each.value.count() == 0)
         continue;
@@ -283,37 +283,40 @@ bool writeStatistics(const std::vector<EvaluatedTensor> &values, Report &report)
 }
 
 /// Whether both results would have one name.
-bool areTwoFiles(Report &report) {
-  return outputPath.empty() || statisticsPath.empty() || onOutput(report, "--statistics", [] {
-           check_output_path(statisticsPath, {outputPath}, "is the file of -o", "--statistics");
-           if (sys::fs::equivalent(Twine(statisticsPath), Twine(outputPath)) ||
-               statisticsPath == outputPath)
-             throw trainc::failure(exit_usage, statisticsPath + ": is the file of -o");
+bool areTwoFiles(const std::string &output, const std::string &statistics, Report &report) {
+  return output.empty() || statistics.empty() || onOutput(report, "--statistics", [&] {
+           check_output_path(statistics, {output}, "is the file of -o", "--statistics");
+           if (statistics == output)
+             throw trainc::failure(exit_usage, statistics + ": is the file of -o");
          });
 }
 
-bool evaluate(Report &report) {
+bool evaluate(const RunOptions &options, Report &report) {
   Recipe recipe;
-  if (!parseDimensions(recipe, report))
-    return false;
+  recipe.dimensions = options.dimensions;
+  recipe.precision = options.precision;
+  recipe.trains = false;
   mlir::MLIRContext context;
   context.loadDialect<nn::NNDialect, train::TrainDialect, mlir::func::FuncDialect>();
   context.disableMultithreading();
-  auto model = readModel(modelPath, recipe, context, report);
-  if (failed(model) || !mayWrite(*model, report) || !areTwoFiles(report))
+  auto model = readModel(options.model(), recipe, context, report);
+  if (failed(model) || !mayWrite(*model, options, report) ||
+      !areTwoFiles(options.output, options.statistics, report))
     return false;
   mlir::PassManager passes(&context);
-  passes.addPass(createSetPrecisionPass(precision));
+  passes.addPass(createSetPrecisionPass(options.precision));
   NamedTensors inputs, parameters;
-  if (failed(passes.run(model->module.get())) || !readInputs(*model, inputs, report) ||
-      !readParameters(*model, context, parameters, report))
+  if (failed(passes.run(model->module.get())) || !readInputs(*model, options, inputs, report) ||
+      !readParameters(*model, options.parameters, context, parameters, report))
     return false;
-  auto results = evaluateModel(*model, inputs, parameters, all || !statisticsPath.empty(), report);
-  if (failed(results) || (!statisticsPath.empty() && !writeStatistics(*results, report)))
+  auto results =
+      evaluateModel(*model, inputs, parameters, options.all || !options.statistics.empty(), report);
+  if (failed(results) ||
+      (!options.statistics.empty() && !writeStatistics(*results, options, report)))
     return false;
-  if (!all)
+  if (!options.all)
     llvm::erase_if(*results, [](const EvaluatedTensor &value) { return !value.isOutput; });
-  if (!outputPath.empty() && !write(*results, report))
+  if (!options.output.empty() && !write(*results, options.output, report))
     return false;
   for (const EvaluatedTensor &result : *results) {
     ArrayRef<int64_t> shape = result.value.shape();
@@ -323,28 +326,27 @@ bool evaluate(Report &report) {
   return true;
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
-  watchStandardOutput("trainc-run");
-  cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &errs()))
-    return static_cast<int>(ExitCode::usage);
-  if (modelPath.empty() || (outputPath.empty() && statisticsPath.empty())) {
-    errs() << "trainc-run: no " << (modelPath.empty() ? "model" : "output file") << " given\n"
-           << "  try: trainc-run model.onnx --input x=x.npy -o outputs.safetensors, or --help\n";
-    return static_cast<int>(ExitCode::usage);
-  }
+int runModel(const RunOptions &options) {
+  if (options.output.empty() && options.statistics.empty())
+    throw trainc::failure(exit_usage, "trainc-run: no output file given\n"
+                                      "  try: -o outputs.safetensors");
   Report report;
   bool good = false;
   try {
-    good = evaluate(report);
+    good = evaluate(options, report);
   } catch (const std::bad_alloc &) {
-    (void)report.error(ExitCode::tooLittleMemory, modelPath,
+    (void)report.error(ExitCode::tooLittleMemory, options.model(),
                        "its values take more memory than there is", "a smaller --dim");
   }
   report.print(errs());
   return good             ? 0
          : report.empty() ? static_cast<int>(ExitCode::internalError)
                           : static_cast<int>(report.exitCode());
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  watchStandardOutput("trainc-run");
+  return runTool(argc, argv, {"trainc-run", kPage, runRows(), "model"}, runModel);
 }
