@@ -30,7 +30,7 @@ public:
         operands.push_back(values.lookup(operand));
       auto computed = evaluateResults(&op, operands);
       if (failed(computed))
-        return failure();
+        return llvm::failure();
       for (auto [result, value] : llvm::zip_equal(op.getResults(), *computed))
         values[result] = value;
     }
@@ -53,7 +53,7 @@ private:
       return erring(interpreter.evaluate(op, operands), 0.5, {});
     auto values = evaluateTerms(op, operands);
     if (failed(values))
-      return failure();
+      return llvm::failure();
     return values->front();
   }
 
@@ -63,7 +63,7 @@ private:
       return exact ? interpreter.evaluateResults(op, operands) : evaluateTerms(op, operands);
     auto value = evaluate(op, operands);
     if (failed(value))
-      return failure();
+      return llvm::failure();
     return SmallVector<nn::Tensor>{*value};
   }
 
@@ -78,7 +78,7 @@ private:
       operand = *erring(operand, terms / 2, {});
     auto values = interpreter.evaluateResults(op, operands);
     if (failed(values))
-      return failure();
+      return llvm::failure();
     for (nn::Tensor &value : *values)
       value = *erring(value, 0.5, {});
     return values;
@@ -95,7 +95,7 @@ private:
     for (auto [operand, tensor] : llvm::zip_equal(composite->getOperands(), operands))
       values[operand] = tensor;
     if (failed(run(parts, values)))
-      return failure();
+      return llvm::failure();
     return values.lookup(result);
   }
 
@@ -136,7 +136,7 @@ FailureOr<std::vector<nn::Tensor>> evaluate(func::FuncOp function, ArrayRef<nn::
   for (auto [argument, tensor] : llvm::zip_equal(block.getArguments(), arguments))
     values[argument] = tensor;
   if (failed(Sampler(number).run(block, values)))
-    return failure();
+    return llvm::failure();
   std::vector<nn::Tensor> results;
   for (Value value : block.getTerminator()->getOperands())
     results.push_back(values.lookup(value));
@@ -156,14 +156,14 @@ FailureOr<RoundedResults> sampleRounding(func::FuncOp function, ArrayRef<nn::Ten
                                          int samples) {
   FailureOr<std::vector<nn::Tensor>> exact = evaluate(function, arguments, 0);
   if (failed(exact))
-    return failure();
+    return llvm::failure();
   RoundedResults results{*exact, {}};
   for (const nn::Tensor &tensor : *exact)
     results.deviation.emplace_back(tensor.count(), 0.0);
   for (int number = 1; number <= samples; ++number) {
     FailureOr<std::vector<nn::Tensor>> sample = evaluate(function, arguments, number);
     if (failed(sample))
-      return failure();
+      return llvm::failure();
     for (auto [tensor, of, deviation] : llvm::zip(*sample, *exact, results.deviation))
       for (int64_t i = 0; i < of.count(); ++i)
         deviation[i] = std::max(deviation[i], std::abs(tensor.real(i) - of.real(i)));

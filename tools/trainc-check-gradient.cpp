@@ -20,7 +20,7 @@
 #include "tools/check_gradient_cases.h"
 #include "tools/check_records.h"
 #include "tools/check_rounding.h"
-#include "llvm/Support/CommandLine.h"
+#include "tools/run_tool.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -34,13 +34,12 @@
 using namespace mlir;
 using namespace trainc;
 
-static llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::desc("FILE.mlir"));
-static llvm::cl::opt<bool> records("records",
-                                   llvm::cl::desc("f32 values of the pointwise operations"));
-static llvm::cl::opt<bool> f32("f32", llvm::cl::desc("compare f32 values with those of f64, too"));
-static llvm::cl::opt<std::string> keep("keep", llvm::cl::desc("folder that keeps the sources"));
-
 namespace {
+
+struct CheckOptions : tools::ToolOptions {
+  bool records = false, f32 = false;
+  std::string keep;
+};
 
 constexpr double kGradientTolerance = 1e-5; // relative
 constexpr double kValueTolerance = 1e-9;    // relative, of f64 values
@@ -476,12 +475,11 @@ static bool buildF32(CheckCase &c, ModuleOp program, std::vector<std::string> &e
   return built.has_value();
 }
 
-static int checkFile(const std::string &folder) {
+static int checkFile(const CheckOptions &options, const std::string &folder) {
+  const std::string input = options.word(0);
   auto file = llvm::MemoryBuffer::getFile(input);
-  if (!file) {
-    llvm::errs() << input << ": " << file.getError().message() << "\n";
-    return 2;
-  }
+  if (!file)
+    throw trainc::failure(exit_usage, input + ": " + file.getError().message());
   MLIRContext context;
   loadDialects(context);
   OwningOpRef<ModuleOp> program = ModuleOp::create(UnknownLoc::get(&context));
@@ -499,7 +497,7 @@ static int checkFile(const std::string &folder) {
       if (auto built = buildCase(function, *program, entries)) {
         cases.push_back(std::move(*built));
         cases.back().function = function;
-        good &= !f32 || buildF32(cases.back(), *program, entries);
+        good &= !options.f32 || buildF32(cases.back(), *program, entries);
       } else {
         llvm::outs() << function.getName() << "  the passes failed\n";
         good = false;
@@ -521,19 +519,31 @@ static int checkFile(const std::string &folder) {
   return good ? 0 : 1;
 }
 
-int main(int argc, char **argv) {
-  trainc::watchStandardOutput("trainc-check-gradient");
-  llvm::cl::ParseCommandLineOptions(argc, argv, "compares gradients with central differences\n");
+static int check(const CheckOptions &options) {
+  const std::string &keep = options.keep;
   llvm::SmallString<128> folder(keep);
   if (keep.empty() ? llvm::sys::fs::createUniqueDirectory("trainc-check", folder)
-                   : llvm::sys::fs::create_directories(folder)) {
-    llvm::errs() << "trainc-check-gradient: cannot make a folder\n";
-    return 2;
-  }
-  int status = records ? checkRecords(folder.str().str()) : checkFile(folder.str().str());
+                   : llvm::sys::fs::create_directories(folder))
+    throw trainc::failure(exit_usage, "trainc-check-gradient: cannot make a folder");
+  int status =
+      options.records ? checkRecords(folder.str().str()) : checkFile(options, folder.str().str());
   if (keep.empty() && status == 0)
     llvm::sys::fs::remove_directories(folder);
   else if (status != 0)
     llvm::errs() << "sources: " << folder << "\n";
   return status;
+}
+
+int main(int argc, char **argv) {
+  watchStandardOutput("trainc-check-gradient");
+  using tools::toolOption;
+  return tools::runTool(
+      argc, argv,
+      {"trainc-check-gradient",
+       "usage: trainc-check-gradient FILE.mlir [options]\n\n"
+       "Compares gradients with central differences.\n",
+       {toolOption("records", &CheckOptions::records, "", "f32 values of the pointwise operations"),
+        toolOption("f32", &CheckOptions::f32, "", "compare f32 values with those of f64, too"),
+        toolOption("keep", &CheckOptions::keep, "FOLDER", "folder that keeps the sources")}},
+      check);
 }
