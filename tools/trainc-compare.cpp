@@ -13,9 +13,8 @@
 #include <sstream>
 
 #include "runtime/files/bounded_json.h"
-#include "runtime/options/option_table.h"
-#include "runtime/process/standard_output.h"
 #include "tools/compare/statistics.h"
+#include "tools/run_tool.h"
 #include "tools/safetensors.h"
 
 using nlohmann::json;
@@ -34,7 +33,7 @@ constexpr int kRowsPrinted = 8;
 constexpr int kDeepestLine = 1;    // object of numbers
 constexpr int kDeepestFixture = 8; // of tests/models/expected
 
-constexpr const char *kUsage = R"(usage:
+constexpr const char *kPage = R"(usage:
   trainc-compare losses RUN.jsonl EXPECTED [--run NAME] [--tolerance T] [--steps N]
   trainc-compare gradients GOT.safetensors EXPECTED [--tolerance T]
   trainc-compare bits A.safetensors B.safetensors
@@ -43,8 +42,6 @@ constexpr const char *kUsage = R"(usage:
 losses     each line's loss against those of EXPECTED, relative (5e-6), and its gradient norm
            against theirs (twice that); EXPECTED is another run's .jsonl, or the JSON of a
            fixture, of which the f64 losses are meant
-           --run    which recorded run: adamw (the default), sgd, nesterov
-           --steps  compare the first N steps only
 gradients  each tensor's difference in norm, relative to the larger of its own norm and
            1e-4 of the global one (1e-5); EXPECTED is a safetensors file, or the JSON of
            a fixture, which says what the tensors are called and which are transposed
@@ -55,34 +52,12 @@ statistics what `train --watch` or trainc.statistics wrote, a file or a folder e
 exit code  0 within the tolerance, 1 not, 2 unusable input
 )";
 
-struct Command {
-  std::string what;
-  std::string got;
-  std::string expected;
+struct Command : trainc::tools::ToolOptions {
+  std::string got, expected; // words
   std::string run = "adamw";
   std::optional<double> tolerance;
-  uint64_t steps = 0;
+  uint64_t steps = 0; // 0: all
 };
-
-/// Nothing of a wrong command line, after saying why.
-std::optional<Command> parse(int argc, char **argv) {
-  using trainc::option_of;
-  Command command;
-  const trainc::option_table table(
-      {}, {option_of<Command>("run", &Command::run, "NAME", ~0u, "which recorded run"),
-           option_of<Command>("tolerance", &Command::tolerance, "T", ~0u, "of differences"),
-           option_of<Command>("steps", &Command::steps, "N", ~0u, "the first N alone")});
-  const trainc::command_line line = table.parse_alone(argc - 1, argv + 1, &command);
-  for (const trainc::option_problem &problem : line.problems)
-    std::fprintf(stderr, "trainc-compare: %s: %s\n", problem.option.c_str(),
-                 problem.message.c_str());
-  if (!line.problems.empty() || line.words.size() != 3)
-    return std::nullopt;
-  command.what = line.words[0];
-  command.got = line.words[1];
-  command.expected = line.words[2];
-  return command;
-}
 
 json parseJson(const std::string &path, const std::string &text, int deepest) {
   json value = trainc::bounded_json(text, deepest);
@@ -316,37 +291,44 @@ int compareBits(const Command &command) {
 
 } // namespace
 
-static int run(int argc, char **argv) {
-  if (argc > 1 && std::string(argv[1]) == "--help") {
-    std::fputs(kUsage, stdout);
-    return 0;
-  }
-  std::optional<Command> command = parse(argc, argv);
+static int compare(const Command &options) {
+  const std::string what = options.words.size() == 3 ? options.word(0) : "";
+  Command command = options;
+  command.got = options.word(1);
+  command.expected = options.word(2);
   try {
-    if (command && command->what == "losses")
-      return compareLosses(*command);
-    if (command && command->what == "gradients")
-      return compareGradients(*command);
-    if (command && command->what == "statistics")
-      return trainc::tools::compareStatistics(command->got, command->expected, command->tolerance);
-    if (command && command->what == "bits")
-      return compareBits(*command);
+    if (what == "losses")
+      return compareLosses(command);
+    if (what == "gradients")
+      return compareGradients(command);
+    if (what == "statistics")
+      return trainc::tools::compareStatistics(command.got, command.expected, command.tolerance);
+    if (what == "bits")
+      return compareBits(command);
   } catch (const InputError &error) {
-    std::fprintf(stderr, "trainc-compare: %s\n", error.what());
-    return 2;
+    throw trainc::failure(trainc::exit_usage, std::string("trainc-compare: ") + error.what());
   } catch (const json::exception &error) {
-    std::fprintf(stderr, "trainc-compare: %s: does not say all that a fixture does: %s\n",
-                 command->expected.c_str(), error.what());
-    return 2;
+    throw trainc::failure(trainc::exit_usage,
+                          "trainc-compare: " + command.expected +
+                              ": does not say all that a fixture does: " + error.what());
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "trainc-compare: %s and %s cannot be compared: %s\n", command->got.c_str(),
-                 command->expected.c_str(), error.what());
-    return 2;
+    throw trainc::failure(trainc::exit_usage, "trainc-compare: " + command.got + " and " +
+                                                  command.expected +
+                                                  " cannot be compared: " + error.what());
   }
-  std::fputs(kUsage, stderr);
-  return 2;
+  throw trainc::failure(trainc::exit_usage, kPage);
 }
 
 int main(int argc, char **argv) {
-  return trainc::finish_standard_output(run(argc, argv), "trainc-compare: ");
+  using trainc::tools::toolOption;
+  return trainc::tools::runTool(
+      argc, argv,
+      {"trainc-compare",
+       kPage,
+       {toolOption("run", &Command::run, "NAME", "which recorded run: adamw, sgd or nesterov"),
+        toolOption("tolerance", &Command::tolerance, "T", "of differences"),
+        toolOption("steps", &Command::steps, "N", "compare the first N steps alone")},
+       nullptr,
+       3},
+      compare);
 }

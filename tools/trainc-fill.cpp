@@ -13,20 +13,16 @@
 //
 // A tensor whose doc_string says "copy of NAME" or "transpose of NAME" gets the
 // values of that one: so a graph keeps the ties that its exporter wrote out.
-#include "runtime/failure.h"
 #include "runtime/files/output_file.h"
-#include "runtime/options/option_table.h"
 #include "runtime/process/signals.h"
-#include "runtime/process/standard_output.h"
+#include "tools/run_tool.h"
 
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,27 +34,27 @@ using onnx::TensorProto;
 
 constexpr int64_t kPageBytes = 4096; // tensors begin on pages, for readers that map the file
 
-constexpr const char *kUsage =
-    R"(usage: trainc-fill GRAPH.onnx -o MODEL.onnx [--seed N] [--deviation D|he]
+constexpr const char *kPage =
+    R"(usage: trainc-fill GRAPH.onnx -o MODEL.onnx [options]
 
 Writes MODEL.onnx and MODEL.onnx.data: GRAPH.onnx with seeded random weights in place of the
-initializers that have no data (--seed 1, --deviation 0.02; he: by the number of inputs of each,
-for convolutions without norms).
+initializers that have no data.
 
 exit code  0 done, 2 bad command line, 3 no model or a damaged one, 5 the result could not be
            written, 6 no memory
 )";
 
-struct Options {
-  std::string graph;
+struct FillOptions : trainc::tools::ToolOptions {
   std::string model;
   uint64_t seed = 1;
   double deviation = 0.02; // 0: by the number of inputs
+
+  std::string graph() const { return word(0); }
 };
 
 /// `he` is 0.
 std::string readDeviation(const std::string &text, trainc::value_range, void *options) {
-  double &deviation = static_cast<Options *>(options)->deviation;
+  double &deviation = static_cast<FillOptions *>(options)->deviation;
   if (text == "he") {
     deviation = 0;
     return "";
@@ -67,23 +63,14 @@ std::string readDeviation(const std::string &text, trainc::value_range, void *op
   return problem.empty() && deviation == 0 ? "0 is not above 0" : problem;
 }
 
-/// Nothing of a wrong command line, after saying why.
-std::optional<Options> parse(int argc, char **argv) {
-  using trainc::option_of;
-  Options options;
+std::vector<trainc::option_row> fillRows() {
+  using trainc::tools::toolOption;
   trainc::option_row deviation =
-      option_of<Options>("deviation", &Options::deviation, "D", ~0u, "of weights");
+      toolOption("deviation", &FillOptions::deviation, "D",
+                 "of weights; he: by the number of inputs of each, for convolutions without norms");
   deviation.read = readDeviation;
-  const trainc::option_table table(
-      {}, {option_of<Options>("o", &Options::model, "MODEL.onnx", ~0u, "file to write"),
-           option_of<Options>("seed", &Options::seed, "N", ~0u, "of random numbers"), deviation});
-  const trainc::command_line line = table.parse_alone(argc - 1, argv + 1, &options);
-  for (const trainc::option_problem &problem : line.problems)
-    std::fprintf(stderr, "trainc-fill: %s: %s\n", problem.option.c_str(), problem.message.c_str());
-  if (!line.problems.empty() || line.words.size() != 1 || options.model.empty())
-    return std::nullopt;
-  options.graph = line.words[0];
-  return options;
+  return {toolOption("o", &FillOptions::model, "MODEL.onnx", "file to write"),
+          toolOption("seed", &FillOptions::seed, "N", "of random numbers"), deviation};
 }
 
 uint64_t mix(uint64_t value) { // the finalizer of splitmix64
@@ -141,7 +128,7 @@ std::string tiedTo(const TensorProto &tensor, bool &transposed) {
 
 class Filler {
 public:
-  Filler(const Options &options, onnx::GraphProto &graph)
+  Filler(const FillOptions &options, onnx::GraphProto &graph)
       : data(options.model + ".data"), options(options) {
     for (const TensorProto &tensor : graph.initializer())
       byName[tensor.name()] = &tensor;
@@ -228,7 +215,7 @@ private:
     elements += elementsOf(tensor);
   }
 
-  const Options &options;
+  const FillOptions &options;
   std::map<std::string, const TensorProto *> byName;
   int64_t offset = 0;
 };
@@ -243,16 +230,19 @@ std::vector<std::string> filesOf(const std::string &graph, const onnx::ModelProt
   return files;
 }
 
-void fill(const Options &options) {
+int fill(const FillOptions &options) {
+  if (options.model.empty())
+    throw trainc::failure(trainc::exit_usage, "trainc-fill: nothing says where to write\n"
+                                              "  try: -o MODEL.onnx");
   onnx::ModelProto model;
-  std::ifstream stream(options.graph, std::ios::binary);
+  std::ifstream stream(options.graph(), std::ios::binary);
   if (!stream)
-    throw trainc::failure(trainc::exit_data, options.graph + ": cannot be read");
+    throw trainc::failure(trainc::exit_data, options.graph() + ": cannot be read");
   if (!model.ParseFromIstream(&stream) || !model.has_graph())
     throw trainc::failure(trainc::exit_data,
-                          options.graph + ": is not an ONNX model, or a truncated one");
+                          options.graph() + ": is not an ONNX model, or a truncated one");
   for (const std::string &file : {options.model, options.model + ".data"})
-    trainc::check_output_path(file, filesOf(options.graph, model));
+    trainc::check_output_path(file, filesOf(options.graph(), model));
   Filler filler(options, *model.mutable_graph());
   std::string bytes = model.SerializeAsString();
   trainc::output_file out(options.model);
@@ -261,31 +251,12 @@ void fill(const Options &options) {
   std::printf("%s: filled %zu initializers, %lld values, seed %llu\n", options.model.c_str(),
               filler.tensors, static_cast<long long>(filler.elements),
               static_cast<unsigned long long>(options.seed));
+  return trainc::exit_success;
 }
 
 } // namespace
 
-static int run(int argc, char **argv) {
-  if (argc > 1 && std::string(argv[1]) == "--help") {
-    std::fputs(kUsage, stdout);
-    return trainc::exit_success;
-  }
-  std::optional<Options> options = parse(argc, argv);
-  if (!options) {
-    std::fputs(kUsage, stderr);
-    return trainc::exit_usage;
-  }
-  try {
-    fill(*options);
-  } catch (const std::exception &error) {
-    const trainc::failure known = trainc::as_failure(error);
-    std::fprintf(stderr, "trainc-fill: %s\n", known.message.c_str());
-    return known.code;
-  }
-  return trainc::exit_success;
-}
-
 int main(int argc, char **argv) {
   trainc::watch_signals(/*requests=*/false);
-  return trainc::finish_standard_output(run(argc, argv), "trainc-fill: ");
+  return trainc::tools::runTool(argc, argv, {"trainc-fill", kPage, fillRows(), "graph"}, fill);
 }
