@@ -27,10 +27,34 @@ namespace trainc {
   return text;
 }
 
+// The text with control characters as C writes them, those of UTF-8 among them: names in files may
+// hold any, and terminals act on them.
+inline std::string without_controls(const std::string &text, bool keeps_lines = false) {
+  std::string all;
+  unsigned char before = 0;
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_wide_control = before == 0xc2 && byte >= 0x80 && byte < 0xa0;
+    if (is_wide_control)
+      all.replace(all.size() - 1, 1, "\\xc2");
+    if (c == '\n' && !keeps_lines)
+      all += "\\n";
+    else if (c == '\t')
+      all += "\\t";
+    else if ((byte < ' ' && c != '\n') || byte == 0x7f || is_wide_control)
+      all += format_text("\\x%02x", byte);
+    else
+      all += c;
+    before = byte;
+  }
+  return all;
+}
+
 // An empty message means: another rank prints it.
 struct failure : std::exception {
-  failure(exit_code code, std::string message, bool everywhere = false)
-      : code(code), message(std::move(message)), everywhere(everywhere) {}
+  failure(exit_code code, const std::string &message, bool everywhere = false)
+      : code(code), message(without_controls(message, /*keeps_lines=*/true)),
+        everywhere(everywhere) {}
   const char *what() const noexcept override { return message.c_str(); }
   exit_code code;
   std::string message;

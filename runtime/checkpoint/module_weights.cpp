@@ -249,7 +249,7 @@ std::vector<std::string> unknown_tensors(const weights &file, const program &pro
     const bool counts = name.size() >= counter.size() &&
                         name.compare(name.size() - counter.size(), counter.size(), counter) == 0;
     if (!known.count(name) && !counts && !name.starts_with(padding_prefix))
-      others.push_back(name);
+      others.push_back(without_controls(name));
   }
   return others;
 }
@@ -350,8 +350,9 @@ void fit_prefix(const reading &into, weights &file) {
                                                          : name;
     return of_model.count(fitting) ? fitting : name;
   });
-  into.warn(file.path() + ": names " + (is_of_file ? "without '" : "with '") + text +
-            "' at their beginning, which the model's " + (is_of_file ? "do not have" : "have"));
+  into.warn(file.path() + ": names " + (is_of_file ? "without '" : "with '") +
+            without_controls(text) + "' at their beginning, which the model's " +
+            (is_of_file ? "do not have" : "have"));
 }
 
 // Where no name is the model's, without the wrapper of a parallel or compiled module, and then

@@ -103,7 +103,7 @@ void print(const found_checkpoint &entry, bool as_json, const char *state) {
   printf("%s  %" PRId64 " bytes  loss %s", info.path.c_str(), bytes_of(info),
          json_number(number, info.loss));
   for (const auto &[result, value] : info.evaluated) {
-    std::string name = result;
+    std::string name = without_controls(result);
     std::replace(name.begin(), name.end(), '_', ' ');
     printf("  held-out %s %s", name.c_str(), json_number(number, value));
   }

@@ -67,8 +67,8 @@ public:
 
 private:
   [[noreturn]] void refuse(const std::string &why, const char *hint = nullptr) {
-    throw failure(exit_data,
-                  path_ + ": " + why + (hint ? std::string("\n  try: ") + hint : std::string()));
+    throw failure(exit_data, path_ + ": " + without_controls(why) +
+                                 (hint ? std::string("\n  try: ") + hint : std::string()));
   }
   void skip_blanks() {
     while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\n'))

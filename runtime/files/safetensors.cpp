@@ -65,7 +65,8 @@ public:
 
 private:
   [[noreturn]] void refuse(const std::string &why) {
-    throw failure(static_cast<exit_code>(failure_code_), file_.path() + ": " + why);
+    throw failure(static_cast<exit_code>(failure_code_),
+                  file_.path() + ": " + without_controls(why)); // one line
   }
 
   std::string header_text() {

@@ -74,21 +74,7 @@ std::string text_of(double value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-std::string visible(const std::string &text) {
-  std::string all;
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n')
-      all += "\\n";
-    else if (c == '\t')
-      all += "\\t";
-    else if (byte < ' ' || byte == 0x7f)
-      all += format_text("\\x%02x", byte);
-    else
-      all += c;
-  }
-  return all;
-}
+std::string visible(const std::string &text) { return without_controls(text); }
 
 std::string joined(const std::vector<std::string> &texts) {
   std::string all;

@@ -77,6 +77,7 @@ TEST(Npy, RefusesWhatItCannotRead) {
   expect("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", "damaged");
   expect("", "damaged");
   expect("{'descr", "damaged");
+  expect("{'descr': '\x1b[31m\n\x7f\xc2\x9b\xc3\xa4'}", "'\\x1b[31m\\n\\x7f\\xc2\\x9b\xc3\xa4'");
 }
 
 TEST(Npy, RefusesForeignAndTruncatedFiles) {
@@ -191,6 +192,7 @@ TEST(Safetensors, RefusesHostileFiles) {
   expect("{" + entry("a", "F32", "[2]", "[8,0]") + "}", 8, "outside the file");
   expect("{" + entry("a", "F32", "[2]", "[0,8,9]") + "}", 8, "damaged");
   expect("{\"a\":3}", 0, "damaged");
+  expect("{\"\\u001b\\n\\u009b\":3}", 0, "'\\x1b\\n\\xc2\\x9b'");
   expect("{\"__metadata__\":{\"a\":1}}", 0, "metadata");
   expect("[]", 0, "damaged");
   expect("{", 0, "damaged");
