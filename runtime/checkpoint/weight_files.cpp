@@ -5,6 +5,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/failure.h"
 #include "runtime/files/bounded_json.h"
+#include "runtime/files/inner_path.h"
 
 #include <algorithm>
 #include <cstring>
@@ -82,8 +83,14 @@ std::map<std::string, std::string> weight_map_of(const std::string &path) {
   std::map<std::string, std::string> files;
   for (auto &[name, shard] : index["weight_map"].items()) {
     if (!shard.is_string())
-      refuse_weights(path, "its weight_map has no file for '" + name + "'");
-    files[name] = (fs::path(path).parent_path() / shard.get<std::string>()).string();
+      refuse_weights(path, "its weight_map has no file for '" + without_controls(name) + "'");
+    const auto file = shard.get<std::string>();
+    if (const std::string why = problem_of_inner_path(file); !why.empty())
+      refuse_weights(path, "weight_map of '" + without_controls(name) + "': file '" +
+                               without_controls(file) + "' " + why +
+                               "\n  try: put the shards beside the index, under the names that "
+                               "they were written with");
+    files[name] = (fs::path(path).parent_path() / file).string();
   }
   return files;
 }

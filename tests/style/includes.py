@@ -61,8 +61,8 @@ MAY_INCLUDE = {
     "compiler": ["dialects", "passes", "runtime/byte_text.h", "runtime/name_pattern.h", "runtime/program.h",
                  "runtime/files/own_files.h", "runtime/kernels/dequantize.h", "runtime/kernels/rounded_block.h",
                  "runtime/files/conversion.h", "runtime/files/crc32c.h", "runtime/files/bounded_json.h",
-                 "runtime/files/json_names.h", "runtime/kernels/narrow_float.h", "runtime/plan/plan.h",
-                 "runtime/ranks/rank_memory.h", "runtime/options/option_table.h"],
+                 "runtime/files/json_names.h", "runtime/files/inner_path.h", "runtime/kernels/narrow_float.h",
+                 "runtime/plan/plan.h", "runtime/ranks/rank_memory.h", "runtime/options/option_table.h"],
     "tools": ["dialects", "passes", "compiler", "runtime"],
 }
 

@@ -3,6 +3,7 @@
 // Weights outside the model's file. A model may come from anywhere, so its locations may only
 // name regular files inside its own folder, links resolved.
 #include "compiler/onnx/file/model_file.h"
+#include "runtime/files/inner_path.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstdlib>
 
@@ -21,27 +22,9 @@ static std::string folderOf(StringRef path) {
   return slash == StringRef::npos ? "." : slash == 0 ? "/" : path.substr(0, slash).str();
 }
 
-// What ONNX does not allow of a path with `..` in it; else "".
-static std::string parentIn(StringRef location) {
-  SmallVector<StringRef> parts;
-  location.split(parts, '/');
-  int depth = 0;
-  for (StringRef part : parts) {
-    depth += part == ".." ? -1 : !part.empty() && part != ".";
-    if (depth < 0)
-      return "lies outside the model's folder";
-  }
-  return is_contained(parts, "..") ? "has '..' in it, which ONNX does not allow" : "";
-}
-
 static std::unique_ptr<MappedFile> openInside(const std::string &modelPath,
                                               const std::string &location, std::string &why) {
-  StringRef name(location);
-  if (name.empty() || name.starts_with("/") || name.contains('\0')) {
-    why = "lies outside the model's folder";
-    return nullptr;
-  }
-  why = parentIn(name);
+  why = problem_of_inner_path(location);
   if (!why.empty())
     return nullptr;
   std::string folder = resolved(folderOf(modelPath));

@@ -178,6 +178,7 @@ TEST_F(OnnxReader, RefusesExternalDataOutsideTheFolder) {
   refused("a/../../outside.bin", "lies outside the model's folder");
   refused((folder / "outside.bin").string(), "lies outside the model's folder");
   refused("", "lies outside the model's folder");
+  refused("a/../absent.bin", "has '..' in it, which is not allowed");
   refused("link.bin", "is a link to outside the model's folder");
   refused("pipe.bin", "not a regular file");
   refused(".", "is the model's folder");
