@@ -119,7 +119,6 @@ bool compileOnHost(const BuildRequest &request) {
     return false;
   std::string message;
   if (!compileSources(*compile, message)) {
-    letInterruptEnd();
     if (isOutOfRoom(message))
       (void)request.report.error(
           ExitCode::outputNotWritten, request.output.path(), message,

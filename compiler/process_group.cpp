@@ -21,7 +21,7 @@ constexpr long kNanosecondsToEnd =
     200'000'000; // for removing temporary files, which g++ and ccache do
 
 /// The guard: a copy of a process that may have had threads, so system calls alone.
-[[noreturn]] void watch(int parent) {
+[[noreturn]] void watch(int parent, const char *temporary) {
   setpgid(0, 0);
   sigset_t all;
   sigfillset(&all);
@@ -34,19 +34,20 @@ constexpr long kNanosecondsToEnd =
   kill(0, SIGTERM);
   const timespec time = {0, kNanosecondsToEnd};
   nanosleep(&time, nullptr);
+  rmdir(temporary);
   kill(0, SIGKILL); // this process too
   _exit(0);
 }
 
 } // namespace
 
-ProcessGroup::ProcessGroup() {
+ProcessGroup::ProcessGroup(const std::string &temporary) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
     return;
   guard = fork();
   if (guard == 0)
-    watch(ends[0]);
+    watch(ends[0], temporary.c_str());
   close(ends[0]);
   alive = ends[1];
   if (guard < 0) {

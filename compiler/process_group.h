@@ -3,6 +3,7 @@
 // Programs that this process runs and that do not outlive it, nor what they run themselves.
 #pragma once
 
+#include <string>
 #include <sys/types.h>
 
 namespace trainc {
@@ -11,7 +12,8 @@ namespace trainc {
 /// `kill -9` included, and ends the others then.
 class ProcessGroup {
 public:
-  ProcessGroup();
+  /// The guard removes the folder too, where it is empty.
+  explicit ProcessGroup(const std::string &temporary);
   ~ProcessGroup(); // of the group the guard alone ends
   ProcessGroup(const ProcessGroup &) = delete;
   ProcessGroup &operator=(const ProcessGroup &) = delete;

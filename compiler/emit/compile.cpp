@@ -6,6 +6,7 @@
 // ccache knows a file again that another folder held.
 #include "compiler/emit/emit.h"
 #include "compiler/emit/library.h"
+#include "compiler/output/output_folder.h"
 #include "compiler/output/write_file.h"
 #include "compiler/plan/write_plan.h"
 #include "compiler/process_group.h"
@@ -41,7 +42,7 @@ using Arguments = std::vector<std::string>;
 /// This process's environment without what would have compilers write other bits, files beside the
 /// sources, or messages that nobody here reads; folders named from here are found from the folder
 /// that they run in.
-Arguments compilerEnvironment() {
+Arguments compilerEnvironment(const TemporaryFolder &temporary) {
   const std::set<llvm::StringRef> dropped = {"LD_RUN_PATH",
                                              "DEPENDENCIES_OUTPUT",
                                              "SUNPRO_DEPENDENCIES",
@@ -57,7 +58,8 @@ Arguments compilerEnvironment() {
   for (char **entry = environ; *entry != nullptr; ++entry) {
     auto [name, value] = llvm::StringRef(*entry).split('=');
     bool isBesideObjects = name == "CCACHE_DEBUG" && std::getenv("CCACHE_DEBUGDIR") == nullptr;
-    if (dropped.contains(name) || isBesideObjects)
+    if (dropped.contains(name) || isBesideObjects ||
+        (name == "TMPDIR" && !temporary.path().empty()))
       continue;
     bool isRelative = places.contains(name) && !value.empty() && !value.starts_with("/");
     result.push_back(isRelative ? name.str() + "=" + fs::absolute(value.str()).string() : *entry);
@@ -66,6 +68,8 @@ Arguments compilerEnvironment() {
   // for such.
   result.push_back("CCACHE_NOHASHDIR=1");
   result.push_back("LC_ALL=C.UTF-8");
+  if (!temporary.path().empty())
+    result.push_back("TMPDIR=" + temporary.path());
   return result;
 }
 
@@ -107,12 +111,11 @@ private:
 };
 
 /// Starts a program in `directory`. 0, or an errno value.
-int start(const Arguments &arguments, const std::string &directory, const ProcessGroup &group,
-          Running &running) {
+int start(const Arguments &arguments, const Arguments &environment, const std::string &directory,
+          const ProcessGroup &group, Running &running) {
   running.log = memfd_create("compile.log", MFD_CLOEXEC);
   if (running.log < 0)
     return errno;
-  const Arguments environment = compilerEnvironment();
   std::vector<char *> argv = pointersTo(arguments), envp = pointersTo(environment);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -222,11 +225,13 @@ public:
       }
     if (good && !llvm::StringRef(log).contains("warning:"))
       return true;
-    if (good)
+    if (good) {
       message = "the host compiler warns" + writeLog();
-    else
-      message = failed + " failed: " + reason + writeLog() + tellingLines(log, 12);
-    return good;
+      return true;
+    }
+    letInterruptEnd(); // the log would stay
+    message = failed + " failed: " + reason + writeLog() + tellingLines(log, 12);
+    return false;
   }
 
 private:
@@ -433,7 +438,7 @@ private:
         Running started;
         const Arguments command = throughCache(jobs[next]);
         bool isCached = command != jobs[next];
-        int error = start(command, options.directory, group, started);
+        int error = start(command, environment, options.directory, group, started);
         if (error != 0 && isCached) {
           cache.clear(); // no program, as it turns out
         } else if (error != 0) {
@@ -466,7 +471,7 @@ private:
       // The cache may be what failed: in a home that cannot be written, or another program of the
       // name. What the compiler itself says then comes again.
       cache.clear();
-      if (Running again; start(jobs[job], options.directory, group, again) == 0) {
+      if (Running again; start(jobs[job], environment, options.directory, group, again) == 0) {
         running[job] = again;
         return true;
       }
@@ -500,7 +505,9 @@ private:
 
   const CompileOptions &options;
   const std::string compiler, nvcc;
-  const ProcessGroup group;
+  const TemporaryFolder temporary;
+  const Arguments environment = compilerEnvironment(temporary);
+  const ProcessGroup group{temporary.path()};
   std::string cache;                // ccache, where it is
   std::set<size_t> cached;          // jobs that run through it
   std::vector<std::string> objects; // in the folder

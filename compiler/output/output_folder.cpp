@@ -5,6 +5,7 @@
 #include "compiler/output/output_exchange.h"
 #include "compiler/output/write_file.h"
 #include "compiler/process_group.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include <cerrno>
@@ -25,32 +26,57 @@ namespace trainc {
 namespace {
 
 // What was begun and is to be removed unless it is published: at the end, or by an interrupt. A
-// thread waits for the signals, so removal is ordinary code and not confined to what a signal
-// handler may do; whichever comes first does it, the other waits.
+// thread waits for the signals, so this is ordinary code and not confined to what a signal handler
+// may do; whichever comes first does it, the other waits.
 struct Begun {
   std::string partial;
+  std::string temporary;
   std::vector<fs::path> parents; // folders made for it, outermost first
 };
 std::mutex begunMutex;
-Begun begun;
+Begun &begun = *new Begun; // an interrupt may come while the process ends
 
 bool exists(const std::string &path) {
   std::error_code ignored;
   return !path.empty() && fs::exists(path, ignored);
 }
 
-// Under the mutex. A host compiler that ends at the same time may still write into the folder.
+// Under the mutex. A host compiler that ends at the same time may still write into a folder.
 void removeBegun() {
   std::error_code ignored;
   constexpr int kAttempts = 100;
-  for (int i = 0; i < kAttempts && exists(begun.partial); ++i) {
-    fs::remove_all(begun.partial, ignored);
-    if (exists(begun.partial))
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  for (const std::string &folder : {begun.partial, begun.temporary})
+    for (int i = 0; i < kAttempts && exists(folder); ++i) {
+      fs::remove_all(folder, ignored);
+      if (exists(folder))
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
   for (const fs::path &parent : reverse(begun.parents))
     fs::remove(parent, ignored); // an empty one alone
   begun = {};
+}
+
+/// The exit code, the two folders, and the parents. A host compiler may still write into a folder.
+constexpr const char *kRemoval = R"(exec 2>/dev/null
+code=$1 partial=$2 temporary=$3 tries=0
+shift 3
+until rm -rf -- "$partial" "$temporary" || [ $((tries += 1)) = 100 ]; do sleep 0.01; done
+for parent; do rmdir -- "$parent"; done
+exit "$code")";
+
+/// Under the mutex. The shell takes this process's place, which ends the other threads: else one
+/// that goes on would make again what is removed, or fail for want of it. Returns where there is
+/// no shell.
+void becomeRemoval(int code) {
+  std::vector<std::string> words = {
+      "sh", "-c", kRemoval, "trainc", std::to_string(code), begun.partial, begun.temporary};
+  for (const fs::path &parent : reverse(begun.parents))
+    words.push_back(parent);
+  std::vector<char *> arguments(words.size() + 1); // the last is null
+  transform(words, arguments.begin(), [](std::string &word) { return word.data(); });
+  char path[] = "PATH=/usr/bin:/bin";
+  char *environment[] = {path, nullptr};
+  execve("/bin/sh", arguments.data(), environment);
 }
 
 void waitForInterrupts() {
@@ -68,15 +94,19 @@ void waitForInterrupts() {
     sigwait(&signals, &signal);
     std::lock_guard lock(begunMutex);
     endProcessGroup();
+    becomeRemoval(128 + signal);
     removeBegun();
     _exit(128 + signal);
   }).detach();
 }
 
-void setPartial(const std::string &path) {
+/// 0, or the error of mkdir.
+int makePartialFolder(const std::string &path) {
   std::lock_guard lock(begunMutex);
+  if (mkdir(path.c_str(), 0777) != 0)
+    return errno;
   begun.partial = path;
-  waitForInterrupts();
+  return 0;
 }
 
 /// Makes a folder and those above it.
@@ -129,12 +159,11 @@ std::string randomSuffix() {
 std::error_code makeLocked(const std::string &prefix, std::string &path, FolderLock &lock) {
   while (true) {
     path = prefix + randomSuffix();
-    if (mkdir(path.c_str(), 0777) != 0) {
-      if (errno == EEXIST)
-        continue;
-      return {errno, std::generic_category()};
-    }
-    setPartial(path);
+    const int problem = makePartialFolder(path);
+    if (problem == EEXIST)
+      continue;
+    if (problem != 0)
+      return {problem, std::generic_category()};
     // Before it was locked another compilation may have taken it for abandoned.
     LockState state = lock.take(path, /*waits=*/false);
     if (state == LockState::unavailable ? lock.problem() != ENOENT
@@ -171,6 +200,22 @@ void letInterruptEnd() {
   std::lock_guard lock(begunMutex); // an interrupt that removes keeps it to the end
 }
 
+TemporaryFolder::TemporaryFolder() {
+  std::error_code error;
+  const std::string wanted = fs::absolute(temporaryPath("compile"), error);
+  std::lock_guard lock(begunMutex);
+  if (!error && mkdir(wanted.c_str(), 0700) == 0)
+    begun.temporary = folder = wanted;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::lock_guard lock(begunMutex);
+  std::error_code ignored;
+  if (!folder.empty())
+    fs::remove_all(folder, ignored);
+  begun.temporary.clear();
+}
+
 // A name that begins with a dash would be an option of the host compiler.
 OutputFolder::OutputFolder(std::string path)
     : target(StringRef(path).starts_with("-") ? "./" + path : std::move(path)) {}
@@ -194,6 +239,7 @@ LogicalResult OutputFolder::begin(ArrayRef<std::string> inputs, Report &report) 
 }
 
 LogicalResult OutputFolder::makePartial(Report &report) {
+  waitForInterrupts();
   const PartialPlaces places = partialPlaces(target);
   std::error_code error;
   std::string path = target;
@@ -243,7 +289,7 @@ LogicalResult OutputFolder::makeFolder(StringRef name, Report &report) {
 LogicalResult OutputFolder::makeRoomFor(StringRef file, Report &report) {
   std::error_code error;
   if (isWithin(file.str(), target))
-    fs::create_directories(target, error);
+    error = makeFolders(target);
   if (error)
     return report.error(ExitCode::outputNotWritten, target, error.message(),
                         "another folder with -o");
@@ -258,14 +304,13 @@ LogicalResult OutputFolder::writeText(StringRef name, StringRef text, Report &re
 }
 
 LogicalResult OutputFolder::publish(Report &report) {
-  std::error_code error;
-  fs::create_directories(target, error);
+  (void)makeFolders(target); // the exchange says why it has none
   FolderLock turn;
   if (turn.take(target, /*waits=*/true) != LockState::held)
     warnOfMissingLocks(turn, report);
+  std::lock_guard lock(begunMutex); // an interrupt comes before or after
   if (std::optional<OutputProblem> problem = exchangeOutput(partial, target))
     return report.error(ExitCode::outputNotWritten, problem->path, problem->text, problem->advice);
-  std::lock_guard lock(begunMutex);
   begun.parents.clear();
   removeBegun();
   partial.clear();

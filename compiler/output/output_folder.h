@@ -14,6 +14,21 @@ namespace trainc {
 /// terminal sends it to both at once, and the child's end is then nothing to report.
 void letInterruptEnd();
 
+/// A folder in the system's temporary one, for the files of compilers on their way: now and then
+/// they leave one where they are told to end. It goes with this object, or by an interrupt.
+class TemporaryFolder {
+public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder &) = delete;
+  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+
+  const std::string &path() const { return folder; } // empty: it could not be made
+
+private:
+  std::string folder;
+};
+
 class OutputFolder {
 public:
   /// Nothing is created before `begin`.
