@@ -5,18 +5,18 @@
 
 #include "runtime/checkpoint/evaluation_results.h"
 #include "runtime/failure.h"
-#include "runtime/files/bounded_json.h"
 #include "runtime/files/json_text.h"
 #include "runtime/files/output_file.h"
 #include "runtime/run/log_line.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <sys/stat.h>
+#include <string_view>
 #include <unistd.h>
 
 namespace trainc {
@@ -24,42 +24,96 @@ namespace {
 
 constexpr const char *loss_member = "loss"; // of a step, not of an evaluation
 
-std::string bytes_of_log(const std::string &path) {
-  struct stat information;
-  if (stat(path.c_str(), &information) != 0)
-    return "";
-  input_file file(path, exit_disk);
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
+// By its shape alone, since a log may have millions.
+struct line_shape {
+  bool is_line = false, is_numbered = false;
+  const char *kind = nullptr;
+  int64_t number = 0; // of a step
+  bool has_loss = false;
+};
+
+bool takes(std::string_view &text, std::string_view begin) {
+  if (!text.starts_with(begin))
+    return false;
+  text.remove_prefix(begin.size());
+  return true;
+}
+
+line_shape shape_of(std::string_view line) {
+  bool is_text = line.ends_with('}');
+  for (char c : line)
+    is_text &= static_cast<unsigned char>(c) >= ' ';
+  if (!is_text || !takes(line, "{\""))
+    return {};
+  for (const char *kind : {step_line, memory_line, warning_line, summary_line, machine_line}) {
+    std::string_view rest = line;
+    if (!takes(rest, kind) || !takes(rest, "\": "))
+      continue;
+    line_shape shape = {true, kind != summary_line && kind != machine_line, kind};
+    if (!shape.is_numbered)
+      return shape;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), shape.number);
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+    shape.is_line = error == std::errc() && (rest.starts_with(',') || rest == "}");
+    shape.has_loss = takes(rest, ", \"") && takes(rest, loss_member) && rest.starts_with('"');
+    return shape;
+  }
+  return {};
+}
+
+constexpr int64_t at_once = 1 << 20; // bytes that are read
+
+// Calls `see(offset, line)` for each line of the file, without its end, and for as much of one that
+// does not end. Returns what is after the last line.
+template <typename See> std::string each_line(const input_file &file, const See &see) {
+  std::string text; // read, and not seen yet
+  for (int64_t read = 0; read < file.size();) {
+    const int64_t bytes = std::min(at_once, file.size() - read);
+    const size_t left = text.size();
+    text.resize(left + static_cast<size_t>(bytes));
+    file.read(read, text.data() + left, bytes);
+    read += bytes;
+    auto offset = [&](size_t at) { return read - static_cast<int64_t>(text.size() - at); };
+    size_t begin = 0;
+    for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+      see(offset(begin), std::string_view(text).substr(begin, end - begin));
+    if (begin == 0 && text.size() > at_once) {
+      see(offset(0), text);
+      begin = text.size();
+    }
+    text.erase(0, begin);
+  }
   return text;
 }
 
-// The complete lines of steps up to `last`; the rest was of work that is redone. `damaged`: there
-// is something else than lines, and half a one at the end, as a kill leaves it.
-// `reached`: the last step that has one; `evaluated`: the last one with one of an evaluation.
-std::string lines_up_to(const std::string &text, int64_t last, bool &damaged, int64_t &reached,
-                        int64_t &evaluated) {
-  std::string kept;
-  for (size_t begin = 0; begin < text.size();) {
-    size_t end = text.find('\n', begin);
-    if (end == std::string::npos) {
-      damaged |= text[begin] != '{';
-      break;
-    }
-    std::string line = text.substr(begin, end - begin + 1);
-    auto parsed = bounded_json(line, deepest_line);
-    const bool is_line = is_log_line(parsed), is_of_step = is_line && parsed.contains(step_line);
-    damaged |= !is_line;
-    const char *numbered = is_line ? number_of_line(parsed) : nullptr;
-    if (const int64_t step = numbered ? parsed[numbered].get<int64_t>() : last + 1; step <= last) {
-      kept += line;
-      if (is_of_step)
-        reached = std::max(reached, step);
-      if (is_of_step && !parsed.contains(loss_member))
-        evaluated = std::max(evaluated, step);
-    }
-    begin = end + 1;
-  }
+// What a run that goes on after a step has of its log.
+struct kept_log {
+  int64_t bytes = 0; // up to the first line of a later step, or of the end
+  bool has_lines = false;
+  int64_t reached = 0, evaluated = 0; // the last step with a line, with one of an evaluation
+  // There is something else than lines, and half a one at the end, as a kill leaves it.
+  bool is_damaged = false;
+};
+
+kept_log log_up_to(const input_file &file, int64_t last) {
+  kept_log kept;
+  bool is_cut = false;
+  const std::string rest = each_line(file, [&](int64_t offset, std::string_view line) {
+    const line_shape shape = shape_of(line);
+    kept.is_damaged |= !shape.is_line;
+    if (!is_cut)
+      kept.bytes = offset;
+    is_cut |= shape.is_line && (!shape.is_numbered || shape.number > last);
+    kept.has_lines |= shape.is_line && !is_cut;
+    if (is_cut || shape.kind != step_line)
+      return;
+    kept.reached = std::max(kept.reached, shape.number);
+    if (!shape.has_loss)
+      kept.evaluated = std::max(kept.evaluated, shape.number);
+  });
+  if (!is_cut)
+    kept.bytes = file.size() - static_cast<int64_t>(rest.size());
+  kept.is_damaged |= !rest.empty() && rest[0] != '{';
   return kept;
 }
 
@@ -75,15 +129,33 @@ bool is_damaged_suffix(const std::string &text) {
 }
 
 // Under a name that nobody has yet, which is returned.
-std::string keep(const std::string &text, const std::string &path, file_operations &files) {
-  const std::string first = path + damaged_suffix;
+std::string keep(const input_file &log, file_operations &files) {
+  const std::string first = log.path() + damaged_suffix;
   std::string free = first;
   for (int number = 2; access(free.c_str(), F_OK) == 0; ++number)
     free = first + "-" + std::to_string(number);
-  output_file file(free, files);
-  file.write(text.data(), static_cast<int64_t>(text.size()));
-  file.publish();
+  output_file copy(free, files);
+  std::vector<char> block(static_cast<size_t>(at_once));
+  for (int64_t begin = 0; begin < log.size(); begin += at_once) {
+    const int64_t bytes = std::min(at_once, log.size() - begin);
+    log.read(begin, block.data(), bytes);
+    copy.write(block.data(), bytes);
+  }
+  copy.publish();
   return free;
+}
+
+// By way of a second file: a crash loses no line.
+void write_lines_again(const input_file &log, int64_t last, file_operations &files) {
+  output_file lines(log.path(), files);
+  each_line(log, [&](int64_t, std::string_view line) {
+    const line_shape shape = shape_of(line);
+    if (!shape.is_line || !shape.is_numbered || shape.number > last)
+      return;
+    lines.write(line.data(), static_cast<int64_t>(line.size()));
+    lines.write("\n", 1);
+  });
+  lines.publish();
 }
 
 } // namespace
@@ -109,24 +181,28 @@ step_log::step_log(const std::string &path, int64_t resumed_step, file_operation
   auto refuse = [&]() {
     throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
   };
-  if (resumed_step > 0) { // trimmed by way of a second file: a crash loses no line
-    const std::string text = bytes_of_log(path);
-    bool is_damaged = false;
-    const std::string kept =
-        lines_up_to(text, resumed_step, is_damaged, last_step_, last_evaluated_);
-    if (is_damaged)
-      damaged_ = keep(text, path, files);
-    output_file trimmed(path, files);
-    trimmed.write(kept.data(), static_cast<int64_t>(kept.size()));
-    trimmed.publish();
-    has_lines_ = !kept.empty();
-  }
+  if (resumed_step > 0 && exists(path))
+    cut(path, resumed_step, files);
   if (file_.open(path, /*keeps=*/resumed_step > 0) != 0)
     refuse();
   const std::string folder = std::filesystem::path(path).parent_path();
-  if (resumed_step == 0 && files.sync_path(folder.empty() ? "." : folder.c_str()) != 0)
+  if (files.sync_path(folder.empty() ? "." : folder.c_str()) != 0)
     refuse();
   words_of_process = this;
+}
+
+// Leaves the lines up to the step.
+void step_log::cut(const std::string &path, int64_t last, file_operations &files) {
+  const input_file log(path, exit_disk);
+  const kept_log kept = log_up_to(log, last);
+  if (kept.is_damaged) {
+    damaged_ = keep(log, files);
+    write_lines_again(log, last, files);
+  } else if (kept.bytes < log.size() && ::truncate(path.c_str(), kept.bytes) != 0)
+    throw failure(exit_disk, path + ": cannot be cut: " + strerror(errno));
+  last_step_ = kept.reached;
+  last_evaluated_ = kept.evaluated;
+  has_lines_ = kept.has_lines;
 }
 
 step_log::~step_log() {

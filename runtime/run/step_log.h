@@ -88,6 +88,7 @@ public:
   int error() const { return file_.error(); }
 
 private:
+  void cut(const std::string &path, int64_t last, file_operations &files);
   void put(const char *line, int length, const step_record &record);
   void put(const char *line, int length);
   void put(const std::string &line) { put(line.data(), static_cast<int>(line.size())); }
