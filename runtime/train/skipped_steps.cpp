@@ -12,7 +12,7 @@ namespace trainc {
 
 skipped_steps::skipped_steps(run &run, const run_plan &plan, run_output &output)
     : run_(run), output_(output), losses_(plan.resumed.losses), all_(plan.resumed.skipped_steps),
-      seed_(plan.order.seed) {
+      first_(plan.first), seed_(plan.order.seed) {
   if (run.prog.loss_scale_offset >= 0)
     scale_ = plan.scale;
 }
@@ -47,25 +47,39 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
   if (is_spike)
     text += format_text(", above %g, which is %g standard deviations above the mean", loss_limit(),
                         run_.options.spike_limit);
-  if (not_of_scale_ == 1) {
-    std::string found;
-    if (!is_spike)
-      found = run_.ranks.broadcast(not_finite_data(batch, gradient.batches_per_step()));
-    advice_ = found.empty() ? "" : "data without NaN and infinities";
-    if (!is_spike && found.empty())
-      found = not_finite_tensor(step, batch, gradient);
-    output_.warn(text + ": the step is skipped" + (found.empty() ? "" : "; " + found));
+  const bool is_over = not_of_scale_ >= run_.options.nonfinite_limit, is_new = not_of_scale_ == 1;
+  std::string found;
+  if (!is_spike && (is_over || (is_new && !was_data_looked_at_)))
+    found = run_.ranks.broadcast(not_finite_data(batch, gradient.batches_per_step()));
+  are_of_data_ |= !found.empty();
+  if (!found.empty())
+    advice_ = "data without NaN and infinities";
+  else if (is_new) {
+    are_of_data_ = false;
+    advice_.clear();
+    found = is_spike ? "" : not_finite_tensor(step, batch, gradient);
   }
-  if (not_of_scale_ < run_.options.nonfinite_limit)
+  const std::string ending = found.empty() ? "" : "; " + found;
+  if (is_new)
+    output_.warn(text + ": the step is skipped" + ending);
+  if (!is_over)
     return;
   if (in_a_row_ > 1)
     text += format_text("; %" PRId64 " steps in a row were skipped", in_a_row_);
-  if (saves)
+  give_up(text + ending, step - in_a_row_, saves);
+}
+
+// `last_taken`: the last step that was.
+void skipped_steps::give_up(std::string text, int64_t last_taken, bool saves) const {
+  if (saves && are_of_data() && last_taken > first_)
+    text += format_text("; the checkpoint of step %" PRId64 " has what was learnt before them",
+                        last_taken);
+  else if (saves)
     text += "; checkpoints of earlier steps are as they were";
-  text += "\n  try: " + (!advice_.empty() ? advice_
-                         : all_ == step   ? "data with labels that count, and of a smaller scale"
-                                          : "a lower --learning-rate, or --clip-norm 1");
-  if (scale > 0)
+  text += "\n  try: " + (!advice_.empty()  ? advice_
+                         : last_taken == 0 ? "data with labels that count, and of a smaller scale"
+                                           : "a lower --learning-rate, or --clip-norm 1");
+  if (scale_.factor > 0)
     text += "; or trainc --precision bf16, which has the range of f32";
   throw failure(exit_diverged, run_.is_first() ? text : "", /*everywhere=*/true);
 }
@@ -98,11 +112,11 @@ std::string skipped_steps::not_finite_tensor(int64_t step, int64_t batch, gradie
   return "";
 }
 
-// What of the step's data is not finite, of all ranks: said by the first one, once.
+// What of the step's data is not finite, of all ranks: the first one knows it.
 std::string skipped_steps::not_finite_data(int64_t batch, int64_t batches) {
-  if (!run_.is_first() || was_data_looked_at_)
-    return "";
   was_data_looked_at_ = true;
+  if (!run_.is_first())
+    return "";
   return run_.not_finite_data(
       run_.request_of_data(!run_.options.no_shuffle, seed_, /*partial_batches=*/true),
       data_part::training, batch, batches);
