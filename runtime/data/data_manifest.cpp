@@ -34,6 +34,9 @@ std::optional<json> manifest_in(const std::string &name) {
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
   json object = bounded_json(text, deepest_manifest);
+  if (object.is_discarded() && text.find(data_manifest_format) != std::string::npos)
+    throw failure(exit_data, name + ": is damaged: it is no JSON\n  try: to remove it, or to make "
+                                    "the data again");
   if (!object.is_object() || !is_text(object, "format") || object["format"] != data_manifest_format)
     return std::nullopt;
   return object;
@@ -106,6 +109,19 @@ std::optional<data_manifest> read_data_manifest(const std::string &path) {
   return manifest;
 }
 
+[[noreturn]] static void refuse_file(const input_file &file, const std::string &problem) {
+  throw failure(exit_data, file.path() + ": " + problem +
+                               "\n  try: to make the data again with trainc-data; to use the file "
+                               "as it is, remove " +
+                               manifest_of(file.path()));
+}
+
+void check_all_contents(const input_file &file) {
+  const std::optional<data_manifest> manifest = read_data_manifest(file.path());
+  if (manifest && manifest->checksum != content_of(file).digest)
+    refuse_file(file, "has other contents than " + manifest_of(file.path()) + " says");
+}
+
 void check_data_manifest(const input_file &file, file_type type,
                          const std::vector<int64_t> &shape) {
   std::optional<data_manifest> manifest = read_data_manifest(file.path());
@@ -124,10 +140,7 @@ void check_data_manifest(const input_file &file, file_type type,
   else if (manifest->digest != sampled_digest(file))
     problem = "has other contents than " + name + " says";
   if (!problem.empty())
-    throw failure(exit_data, file.path() + ": " + problem +
-                                 "\n  try: to make the data again with trainc-data; to use the "
-                                 "file as it is, remove " +
-                                 name);
+    refuse_file(file, problem);
 }
 
 } // namespace trainc

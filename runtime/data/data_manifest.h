@@ -25,8 +25,8 @@ struct data_manifest {
 
 std::string manifest_of(const std::string &path);
 
-// A CRC-32C of the file's beginning, its end and blocks between, which tells files apart without
-// reading them whole.
+// A CRC-32C of 65 blocks of 4 KiB from the file's beginning to its end, which tells files apart
+// without reading them whole.
 uint32_t sampled_digest(const input_file &file);
 
 // What tells a file from another of its name, were they other in one byte.
@@ -48,5 +48,9 @@ std::optional<data_manifest> read_data_manifest(const std::string &path);
 // Compares a file that is opened as such an array with its manifest, if it has one: size, type,
 // shape and sampled contents. Throws `failure` (exit_data).
 void check_data_manifest(const input_file &file, file_type type, const std::vector<int64_t> &shape);
+
+// Compares all of the file with the checksum of its manifest, if it has one. Throws `failure`
+// (exit_data).
+void check_all_contents(const input_file &file);
 
 } // namespace trainc

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sys/stat.h>
 
 namespace trainc {
 
@@ -90,12 +91,30 @@ int64_t loader::left_out(data_part part) const {
   return fills_up(part) || wraps(part) ? 0 : samples(part) % batch_;
 }
 
+void loader::check_contents(int rank, int ranks) const {
+  int64_t number = 0;
+  auto check = [&](const data_array &array) {
+    for (const data_array::piece &piece : array.pieces)
+      if (number++ % ranks == rank)
+        check_all_contents(*piece.file);
+  };
+  for (const source &from : sources_)
+    check(from.array);
+  for (const auto &stream : streams_)
+    check(stream.array);
+}
+
 std::vector<data_identity> loader::identities() const {
   std::vector<data_identity> result;
   auto add = [&](const input_place &input, const data_array &array, int64_t share) {
-    for (const data_array::piece &piece : array.pieces)
+    for (const data_array::piece &piece : array.pieces) {
       result.push_back({input.tensor.name, piece.file->path(), piece.file->size(),
                         sampled_digest(*piece.file), share, name_of(array.type)});
+      if (struct stat own; fstat(piece.file->descriptor(), &own) == 0) {
+        result.back().modified = own.st_mtim.tv_sec * int64_t{1'000'000'000} + own.st_mtim.tv_nsec;
+        result.back().inode = static_cast<int64_t>(own.st_ino);
+      }
+    }
   };
   for (const source &from : sources_)
     add(*from.input, from.array, 0);

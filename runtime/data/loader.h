@@ -78,6 +78,9 @@ struct data_identity {
   uint32_t digest = 0;
   int64_t share = 0; // of a mixture, in 1/mixture::block_size; 0: it is none
   std::string type;  // of its elements, as npy.h names it; empty: not known
+  // The file on this host: when it was written, in ns since 1970, and its number in the file
+  // system; 0: not known.
+  int64_t modified = 0, inode = 0;
 };
 
 // "3 samples of each epoch fill no batch and are left out", or "the last 3 samples fill ...".
@@ -98,6 +101,8 @@ public:
 
   // Throws unless all floating-point values of this rank's share of the files are finite.
   void check_finite(int rank, int ranks) const;
+  // Throws unless all contents of this rank's share of the files are those of their manifests.
+  void check_contents(int rank, int ranks) const;
   // Says which value of a batch is the first that is not; empty: all are. While nobody loads one.
   std::string not_finite_in(data_part part, int64_t batch);
 

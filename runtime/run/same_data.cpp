@@ -30,13 +30,35 @@ void check_same_choice(const sample_choice &before, const sample_choice &now) {
                                         "\n  try: --new-data, with which their order begins anew");
 }
 
-void check_same_data(const run_configuration &kept, data_use use,
-                     const std::vector<data_identity> &data) {
+static void check_same_file(const data_identity &old, const data_identity &now,
+                            const char *advice) {
+  if (now.bytes != old.bytes || now.digest != old.digest)
+    throw failure(exit_data,
+                  format_text("%s: is not what the run was trained on: %s of %" PRId64
+                              " bytes then, other contents of %" PRId64 " bytes now%s",
+                              now.path.c_str(), old.path.c_str(), old.bytes, now.bytes, advice));
+  if (!old.type.empty() && now.type != old.type)
+    throw failure(exit_data,
+                  format_text("%s: was read as %s, and is read as %s now%s", now.path.c_str(),
+                              old.type.c_str(), now.type.c_str(), advice));
+  auto share_text = [](int64_t share) {
+    return share == 0 ? "what its length gives it"
+                      : format_text("%.2f %%", static_cast<double>(share) / 100);
+  };
+  if (now.share != old.share)
+    throw failure(exit_data, format_text("%s: its share of the samples was %s, and is %s now%s",
+                                         now.path.c_str(), share_text(old.share).c_str(),
+                                         share_text(now.share).c_str(), advice));
+}
+
+std::vector<std::string> check_same_data(const run_configuration &kept, data_use use,
+                                         const std::vector<data_identity> &data) {
+  std::vector<std::string> rewritten;
   const std::string &configuration = kept.path;
   const bool trains = use == data_use::training;
   const auto &of_run = trains ? kept.data : kept.validation;
   if (!of_run)
-    return; // written by hand, or there was no validation
+    return rewritten; // written by hand, or there was no validation
   // An input may have several files, whose order counts.
   std::map<std::string, std::vector<data_identity>> before, now;
   for (const data_identity &file : *of_run)
@@ -52,25 +74,10 @@ void check_same_data(const run_configuration &kept, data_use use,
       throw failure(exit_data, configuration + ": does not say what data input '" + input +
                                    "' had\n  try: --new-data to go on with " + files[0].path);
     for (size_t i = 0; i < std::min(old.size(), files.size()); ++i) {
-      if (files[i].bytes != old[i].bytes || files[i].digest != old[i].digest)
-        throw failure(exit_data,
-                      format_text("%s: is not what the run was trained on: %s of %" PRId64
-                                  " bytes then, other contents of %" PRId64 " bytes now%s",
-                                  files[i].path.c_str(), old[i].path.c_str(), old[i].bytes,
-                                  files[i].bytes, advice));
-      if (!old[i].type.empty() && files[i].type != old[i].type)
-        throw failure(exit_data, format_text("%s: was read as %s, and is read as %s now%s",
-                                             files[i].path.c_str(), old[i].type.c_str(),
-                                             files[i].type.c_str(), advice));
-      auto share_text = [](int64_t share) {
-        return share == 0 ? "what its length gives it"
-                          : format_text("%.2f %%", static_cast<double>(share) / 100);
-      };
-      if (files[i].share != old[i].share)
-        throw failure(exit_data,
-                      format_text("%s: its share of the samples was %s, and is %s now%s",
-                                  files[i].path.c_str(), share_text(old[i].share).c_str(),
-                                  share_text(files[i].share).c_str(), advice));
+      check_same_file(old[i], files[i], advice);
+      if (old[i].inode != 0 &&
+          (files[i].modified != old[i].modified || files[i].inode != old[i].inode))
+        rewritten.push_back(files[i].path);
     }
     if (files.size() != old.size())
       throw failure(exit_data,
@@ -79,6 +86,7 @@ void check_same_data(const run_configuration &kept, data_use use,
                                 counted(static_cast<int64_t>(files.size()), "file").c_str(),
                                 old.size(), advice));
   }
+  return rewritten;
 }
 
 } // namespace trainc

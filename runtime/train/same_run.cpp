@@ -151,6 +151,14 @@ void find_loss_scale(const run &run, run_plan &plan) {
   plan.scale = goes_on ? plan.resumed.scale : loss_scale{run.options.loss_scale};
 }
 
+static void warn_of_rewritten(const run &run, const std::vector<std::string> &paths) {
+  for (const std::string &path : paths)
+    if (!run.options.check_data)
+      run.warn(path + ": was written again, or put there, since the run was started last; its size "
+                      "and sampled contents are the same\n  try: --check-data, which compares all "
+                      "of a file that trainc-data made");
+}
+
 // Throws where the run would be trained on other data. Returns whether it is evaluated on others.
 static bool has_other_validation_data(const run &run, const run_plan &plan,
                                       const run_sources &sources) {
@@ -159,11 +167,12 @@ static bool has_other_validation_data(const run &run, const run_plan &plan,
     return false;
   const run_configuration &before = plan.before->configuration;
   if (!options.new_data)
-    check_same_data(before, data_use::training, sources.data->identities());
+    warn_of_rewritten(run, check_same_data(before, data_use::training, sources.data->identities()));
   if (!sources.validation)
     return false;
   try {
-    check_same_data(before, data_use::validation, sources.validation->identities());
+    warn_of_rewritten(
+        run, check_same_data(before, data_use::validation, sources.validation->identities()));
     return false;
   } catch (const failure &) {
     if (!options.given.count("validation-data") && !options.given.count("validation-tokens"))
