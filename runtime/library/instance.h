@@ -116,6 +116,7 @@ private:
   template <typename Work> void with_parameters(const Work &work);
   template <typename Work> void with_states(const Work &work);
   std::string own_path(const char *name) const;
+  void check_result(const std::string &path) const;
   double *setting(std::string_view name);
   double value_of(int64_t hyperparameter) const;
 

@@ -130,14 +130,21 @@ void library_instance::save(const std::string &folder) {
   sample_order order;
   order.seed = options_.seed;
   keep_policy policy;
-  checkpoint_writer writer(program_, target_.places(), target_, ranks_, real_file_operations(),
-                           folder, policy, order);
+  checkpoint_writer writer(program_, target_.places(), target_, ranks_, folder_groups(ranks_),
+                           real_file_operations(), folder, policy, order);
   writer.open();
   if (const save_result result = writer.save(position_); result.error != 0)
     throw failure(exit_disk, save_problem(result, folder, position_.step));
 }
 
+// A result takes the place of no device, pipe, or file of the model or a run.
+void library_instance::check_result(const std::string &path) const {
+  check_output_path(path, {own_path(own_parameters), own_path(own_template)},
+                    "is a file of the model", "the call");
+}
+
 void library_instance::save_state_dict(const std::string &path) {
+  check_result(path);
   output_file file(path);
   with_parameters([&](const arenas &places) {
     write_state_dict(program_, places, file, [&](const std::string &text) { warn(text); });
@@ -155,6 +162,7 @@ void library_instance::save_gradients(const std::string &path) {
     gradients.push_back(own);
     gradients.back().data = copies.back().data();
   }
+  check_result(path);
   output_file file(path);
   write_module_tensors(program_, gradients, file, [&](const std::string &text) { warn(text); });
   file.publish();
@@ -162,6 +170,7 @@ void library_instance::save_gradients(const std::string &path) {
 
 void library_instance::save_optimizer_state(const std::string &path) {
   check_trains("save_optimizer_state");
+  check_result(path);
   output_file file(path);
   with_states([&](const std::vector<tensor_view> &states) {
     write_optimizer_state(program_, states, position_.step - position_.skipped_steps, file,
@@ -187,6 +196,7 @@ void library_instance::load_optimizer_state(const std::string &path) {
 }
 
 void library_instance::export_model(const std::string &path) {
+  check_result(path);
   with_parameters([&](const arenas &places) {
     warn_of_range(program_, places, [&](const std::string &text) { warn(text); });
     export_onnx(program_, places, own_path(own_template), path, /*external_data=*/false,

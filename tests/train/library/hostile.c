@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MODEL(what) model_mlp_gelu_dynamo20_##what
 enum { OK = MODEL_MLP_GELU_DYNAMO20_OK, USAGE = MODEL_MLP_GELU_DYNAMO20_USAGE };
@@ -193,6 +194,10 @@ int main(int count, char **arguments) {
         "is no checkpoint");
   WRONG(MODEL(load)(model, arguments[2]), MODEL_MLP_GELU_DYNAMO20_CHECKPOINT, "another model");
   WRONG(MODEL(save)(model, arguments[3]), MODEL_MLP_GELU_DYNAMO20_DISK, "");
+  mkfifo("pipe", 0600);
+  WRONG(MODEL(export)(model, "pipe"), USAGE, "not a regular file");
+  WRONG(MODEL(save_state_dict)(model, "/dev/full"), USAGE,
+        "not a regular file");
   WRONG(MODEL(export)(model, "/no/such/folder/m.onnx"), MODEL_MLP_GELU_DYNAMO20_DISK,
         "/no/such/folder");
   if (MODEL(data)(model, MODEL_MLP_GELU_DYNAMO20_GRADIENTS, "first.weight") ||
