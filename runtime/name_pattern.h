@@ -34,9 +34,14 @@ public:
     }
   }
 
-  // As a whole.
+  // As a whole. A line's end in the name counts as a space, which `.` stands for too.
   bool matches(std::string_view name) const {
-    return name.size() <= longest_name && std::regex_match(name.begin(), name.end(), expression_);
+    if (name.size() > longest_name)
+      return false;
+    std::string line(name);
+    for (char &c : line)
+      c = c == '\n' || c == '\r' ? ' ' : c;
+    return std::regex_match(line, expression_);
   }
 
   // With `text` for what it finds first, as sed's s has it: \1 is a group, & all that was found.

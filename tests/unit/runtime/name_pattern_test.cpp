@@ -13,6 +13,7 @@ TEST(name_pattern, MatchesWholeNames) {
   EXPECT_FALSE(pattern->matches("h.10.mlp.act"));
   EXPECT_FALSE(pattern->matches("xh.10.mlp"));
   EXPECT_TRUE(name_pattern::parse("", why)->matches(""));
+  EXPECT_TRUE(name_pattern::parse("a.*d", why)->matches("ab\nc\r\nd"));
 }
 
 TEST(name_pattern, SaysWhatIsWrong) {
