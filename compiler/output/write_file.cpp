@@ -4,7 +4,10 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <cerrno>
+#include <fcntl.h>
 #include <random>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -17,8 +20,19 @@ static std::error_code finish(raw_fd_ostream &stream) {
   return error;
 }
 
+/// A pipe that nobody reads would be waited for.
+static std::error_code refuseUnreadPipe(StringRef path) {
+  const int file = ::open(path.str().c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file >= 0)
+    ::close(file);
+  return file < 0 && errno == ENXIO ? std::error_code(ENXIO, std::generic_category())
+                                    : std::error_code();
+}
+
 static std::error_code writeInPlace(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
-  std::error_code error;
+  std::error_code error = refuseUnreadPipe(path);
+  if (error)
+    return error;
   raw_fd_ostream stream(path, error);
   if (error)
     return error;
