@@ -58,13 +58,51 @@ std::vector<uint32_t> checksums_of(const std::string &path, const std::string &d
   return result;
 }
 
+// A manifest may say anything and have a checksum that agrees.
+struct absurd_number {
+  std::string what;
+};
+
+constexpr int64_t most_steps = int64_t{1}
+                               << 53; // more than any run takes; so many are exact in f64
+
+int64_t count_in(const json &object, const char *name, int64_t most = most_steps) {
+  const json &value = object.at(name);
+  const bool is_count = value.is_number_unsigned() && value.get<uint64_t>() <= uint64_t(most);
+  if (!is_count)
+    throw absurd_number{format_text("'%s' is %s, expected a whole number from 0 to %lld", name,
+                                    value.dump().c_str(), static_cast<long long>(most))};
+  return value.get<int64_t>();
+}
+
+// 0 where the manifest does not say it.
+int64_t count_if_said(const json &object, const char *name) {
+  return object.contains(name) ? count_in(object, name) : 0;
+}
+
+double number_in(const json &object, const char *name, double least) {
+  const json &value = object.at(name);
+  if (!value.is_number() || !(value.get<double>() >= least))
+    throw absurd_number{
+        format_text("'%s' is %s, expected a number from %g", name, value.dump().c_str(), least)};
+  return value.get<double>();
+}
+
+uint64_t unsigned_in(const json &object, const char *name) {
+  const json &value = object.at(name);
+  if (!value.is_number_unsigned())
+    throw absurd_number{
+        format_text("'%s' is %s, expected a whole number from 0", name, value.dump().c_str())};
+  return value.get<uint64_t>();
+}
+
 sample_choice choice_of(const json &samples) {
   const auto word = samples.at("leftovers").get<std::string>();
   const std::optional<leftovers> rest = value_of(leftover_words, word);
   if (!rest)
     throw std::out_of_range(word);
-  return {samples.at("holdout").get<double>(), samples.at("shuffled").get<bool>(), *rest,
-          samples.at("overfit").get<int64_t>()};
+  return {number_in(samples, "holdout", 0), samples.at("shuffled").get<bool>(), *rest,
+          count_in(samples, "overfit")};
 }
 
 } // namespace
@@ -123,6 +161,24 @@ bool has_checkpoints(const std::string &folder) {
   return false;
 }
 
+// The members that say what the results of the step's evaluation were, and the best of the run.
+static void read_evaluations(const json &manifest, checkpoint_info &info) {
+  // Null: not finite; where nothing is known of the best one, not evaluated.
+  const bool keeps_null = manifest.contains("best_evaluation");
+  for (auto &[name, value] : manifest.items())
+    if (name.rfind(held_out_prefix, 0) == 0 && (keeps_null || !value.is_null()))
+      info.evaluated.emplace_back(name.substr(strlen(held_out_prefix)),
+                                  value.is_null() ? NAN : value.get<double>());
+  std::stable_partition(info.evaluated.begin(), info.evaluated.end(),
+                        [](const auto &result) { return result.first == "loss"; });
+  if (auto best = manifest.find("best_evaluation"); best != manifest.end()) {
+    info.watched = best->at("metric").get<std::string>();
+    const json &value = best->at("value"); // null: none was finite
+    info.best = {count_in(*best, "step", info.step), value.is_null() ? NAN : value.get<double>(),
+                 count_in(*best, "later")};
+  }
+}
+
 checkpoint_info read_manifest(const std::string &folder) {
   std::string path = folder + "/manifest.json";
   json manifest = bounded_json(manifest_text(path), manifest_nesting);
@@ -131,38 +187,24 @@ checkpoint_info read_manifest(const std::string &folder) {
   try {
     if (manifest.at("format") != "trainc checkpoint 1")
       refuse(path, "has an unknown format");
-    info.step = manifest.at("step").get<int64_t>();
-    info.batches_taken = manifest.at("batches_taken").get<int64_t>();
-    info.order.samples_per_batch = manifest.value("samples_per_batch", int64_t(0));
-    info.order.number = manifest.value("data_order", int64_t(0));
+    info.step = count_in(manifest, "step");
+    info.batches_taken = count_in(manifest, "batches_taken");
+    info.order.samples_per_batch = count_if_said(manifest, "samples_per_batch");
+    info.order.number = count_if_said(manifest, "data_order");
     if (auto samples = manifest.find("samples"); samples != manifest.end())
       info.order.choice = choice_of(*samples);
-    info.skipped_steps = manifest.value("skipped_steps", int64_t(0));
-    auto number = [&](const char *name) {
-      auto found = manifest.find(name);
-      return found == manifest.end() || found->is_null() ? NAN : found->get<double>();
-    };
+    if (manifest.contains("skipped_steps"))
+      info.skipped_steps = count_in(manifest, "skipped_steps", info.step);
     if (auto losses = manifest.find("losses"); losses != manifest.end())
-      info.losses = {losses->at("count").get<int64_t>(), losses->at("mean").get<double>(),
-                     losses->at("variance").get<double>()};
+      info.losses = {count_in(*losses, "count"), losses->at("mean").get<double>(),
+                     number_in(*losses, "variance", 0)};
     if (auto scale = manifest.find("loss_scale"); scale != manifest.end())
-      info.scale = {scale->at("factor").get<double>(), scale->at("finite_steps").get<int64_t>()};
-    info.loss = number("loss");
-    // Null: not finite; where nothing is known of the best one, not evaluated.
-    const bool keeps_null = manifest.contains("best_evaluation");
-    for (auto &[name, value] : manifest.items())
-      if (name.rfind(held_out_prefix, 0) == 0 && (keeps_null || !value.is_null()))
-        info.evaluated.emplace_back(name.substr(strlen(held_out_prefix)), number(name.c_str()));
-    std::stable_partition(info.evaluated.begin(), info.evaluated.end(),
-                          [](const auto &result) { return result.first == "loss"; });
-    if (auto best = manifest.find("best_evaluation"); best != manifest.end()) {
-      info.watched = best->at("metric").get<std::string>();
-      const json &value = best->at("value"); // null: none was finite
-      info.best = {best->at("step").get<int64_t>(), value.is_null() ? NAN : value.get<double>(),
-                   best->at("later").get<int64_t>()};
-    }
-    info.order.seed = manifest.at("seed").get<uint64_t>();
-    info.sequence = manifest.at("sequence").get<uint64_t>();
+      info.scale = {number_in(*scale, "factor", 0), count_in(*scale, "finite_steps")};
+    if (auto loss = manifest.find("loss"); loss != manifest.end() && !loss->is_null())
+      info.loss = loss->get<double>();
+    read_evaluations(manifest, info);
+    info.order.seed = unsigned_in(manifest, "seed");
+    info.sequence = static_cast<uint64_t>(count_in(manifest, "sequence"));
     info.model = manifest.at("model").get<std::string>();
     info.precision = manifest.value("precision", "");
     info.fingerprint = std::stoull(manifest.at("fingerprint").get<std::string>(), nullptr, 16);
@@ -179,6 +221,8 @@ checkpoint_info read_manifest(const std::string &folder) {
     }
   } catch (const failure &) {
     throw;
+  } catch (const absurd_number &number) {
+    refuse(path, "is damaged: " + number.what);
   } catch (const std::exception &) {
     refuse(path, "is damaged");
   }
@@ -216,18 +260,19 @@ void check_model(const checkpoint_info &info, const program &program) {
   const bool is_double = program.parameter_type == data_type::f64;
   if (info.model == program.model_name && !info.precision.empty() &&
       (info.precision == "f64") != is_double)
-    refuse(info.path,
-           format_text("is of --precision %s, and this trainer of %s: parameters in 64 "
-                       "bits go with f64 alone\n  try: trainc --precision %s, or "
-                       "another --run folder",
-                       info.precision.c_str(), program.precision, info.precision.c_str()));
+    refuse(info.path, format_text("is of --precision %s, and this trainer of %s: parameters in 64 "
+                                  "bits go with f64 alone\n  try: trainc --precision %s, or "
+                                  "another --run folder",
+                                  without_controls(info.precision).c_str(), program.precision,
+                                  without_controls(info.precision).c_str()));
   if (info.fingerprint != program.fingerprint)
     refuse(info.path,
            format_text("is a checkpoint of another model: '%s' with fingerprint %016llx; this "
                        "is '%s' with fingerprint %016llx\n  try: the trainer that wrote it, or "
                        "another folder",
-                       info.model.c_str(), static_cast<unsigned long long>(info.fingerprint),
-                       program.model_name, static_cast<unsigned long long>(program.fingerprint)));
+                       without_controls(info.model).c_str(),
+                       static_cast<unsigned long long>(info.fingerprint), program.model_name,
+                       static_cast<unsigned long long>(program.fingerprint)));
 }
 
 std::string change_of_graph(const computed_from_parameters &before, const program &now) {
@@ -409,6 +454,23 @@ std::vector<checkpoint_info> list_checkpoints(const std::string &folder,
   return result;
 }
 
+std::optional<checkpoint_info> newest_whole(const std::string &folder, const program &program,
+                                            const std::function<void(std::string)> &warn) {
+  auto note = [&](const std::string &problem) {
+    warn(problem + "\n  this checkpoint is passed over");
+  };
+  for (checkpoint_info &info : list_checkpoints(folder, note)) {
+    check_model(info, program);
+    try {
+      verify_files(info);
+      return std::move(info);
+    } catch (const failure &error) {
+      note(error.message);
+    }
+  }
+  return std::nullopt;
+}
+
 checkpoint_info find_checkpoint(const std::string &which, const std::string &folder,
                                 const program &program,
                                 const std::function<void(std::string)> &warn) {
@@ -426,17 +488,10 @@ checkpoint_info find_checkpoint(const std::string &which, const std::string &fol
   bool damaged = false;
   auto note = [&](const std::string &problem) {
     damaged = true;
-    warn(problem + "\n  this checkpoint is passed over");
+    warn(problem);
   };
-  for (checkpoint_info &info : list_checkpoints(path, note)) {
-    check_model(info, program);
-    try {
-      verify_files(info);
-      return info;
-    } catch (const failure &error) {
-      note(error.message);
-    }
-  }
+  if (std::optional<checkpoint_info> newest = newest_whole(path, program, note))
+    return std::move(*newest);
   if (damaged)
     refuse(path, "holds no undamaged checkpoint");
   if (which != "latest")
