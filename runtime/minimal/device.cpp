@@ -12,7 +12,7 @@
 
 namespace trainc {
 
-class communicator::start_limit {};
+class communicator::time_limit {};
 communicator::communicator(only_rank) {}
 communicator::~communicator() = default;
 

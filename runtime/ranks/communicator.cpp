@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -30,36 +32,45 @@ namespace {
 
 } // namespace
 
-// The job starts when all ranks have called MPI and met for the first time; until then no rank
-// knows another that it could watch. A large job may take its time, so a word comes first and the
-// end late.
-class communicator::start_limit {
+namespace {
+
+// A large job may take its time to start, so a word comes first and the end late.
+constexpr int patiences_of_start = 10;
+
+} // namespace
+
+// Ends the process where what it waits for takes too long, for the life of the object. No rank
+// knows another then that it could watch.
+class communicator::time_limit {
 public:
-  start_limit(int rank, double patience) {
-    if (patience <= 0)
-      return;
-    thread_ = std::jthread([=, this](const std::stop_token &stop) {
-      if (!passes(patience, stop))
-        return;
-      fprintf(stderr,
-              "rank %d: the job has not started for %g s; it waits for ranks that have not called "
-              "MPI, or are stopped\n"
-              "  try: a command of mpirun that starts nothing but this trainer\n",
-              rank, patience);
-      const double rest = (patiences_of_start - 1) * patience;
-      if (!passes(rest, stop))
-        return;
-      fprintf(stderr,
-              "rank %d: the job has not started for %g s, and ends\n"
-              "  try: a longer --hang-timeout, of which a start may take %d\n",
-              rank, patience + rest, patiences_of_start);
-      _exit(exit_stalled); // the launcher takes that as the end of the job
-    });
+  // After `patience` seconds it says this; after as many times as many it ends. 0: neither.
+  time_limit(double patience, int times, std::string word, std::string last_word) {
+    if (patience > 0)
+      thread_ = std::jthread([=, this](const std::stop_token &stop) {
+        if (times > 1 && passes(patience, stop))
+          fputs(word.c_str(), stderr);
+        if (!passes((times > 1 ? times - 1 : 1) * patience, stop))
+          return;
+        fputs(last_word.c_str(), stderr);
+        fflush(stdout);
+        _exit(exit_stalled); // the launcher takes that as the end of the job
+      });
+  }
+
+  static std::unique_ptr<time_limit> of_start(int rank, double patience) {
+    return std::make_unique<time_limit>(
+        patience, patiences_of_start,
+        format_text("rank %d: the job has not started for %g s; it waits for ranks that have not "
+                    "called MPI, or are stopped\n"
+                    "  try: a command of mpirun that starts nothing but this trainer; hosts that "
+                    "have each a name of its own\n",
+                    rank, patience),
+        format_text("rank %d: the job has not started for %g s, and ends\n"
+                    "  try: a longer --hang-timeout, of which a start may take %d\n",
+                    rank, patiences_of_start * patience, patiences_of_start));
   }
 
 private:
-  static constexpr int patiences_of_start = 10;
-
   // Whether so many seconds pass before it is asked to stop.
   bool passes(double seconds, const std::stop_token &stop) {
     std::unique_lock lock(mutex_);
@@ -73,6 +84,17 @@ private:
   std::jthread thread_;
 };
 
+namespace {
+
+std::string last_word_of_end(const std::string &rank, double seconds) {
+  return format_text("%s: the work is done, and the ranks do not end together for %g s: a host or "
+                     "the network may be down\n"
+                     "  what the command wrote is complete\n",
+                     rank.c_str(), seconds);
+}
+
+} // namespace
+
 std::string host_name() {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
@@ -83,7 +105,7 @@ std::string rank_name(int rank, int process, const std::string &host) {
   return format_text("rank %d (process %d on %s)", rank, process, host.c_str());
 }
 
-communicator::communicator(double patience) {
+communicator::communicator(double patience) : patience_(patience) {
   const launch launch = find_launch();
   if (!launch.started)
     return;
@@ -97,7 +119,7 @@ communicator::communicator(double patience) {
     fail_once(launch, 0, error.message);
   }
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
-  start_ = std::make_unique<start_limit>(launch.rank, patience);
+  start_ = time_limit::of_start(launch.rank, patience);
   int provided;
   mpi_call(MPI_Init_thread)(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
   launched_ = true;
@@ -129,8 +151,15 @@ communicator::communicator(only_rank) {}
 void communicator::end_start() { start_.reset(); }
 
 communicator::~communicator() {
-  if (launched_)
-    mpi_call(MPI_Finalize)();
+  if (!launched_)
+    return;
+  start_.reset();
+  std::optional<time_limit> end;
+  try {
+    end.emplace(patience_, 1, "", last_word_of_end(rank_name(rank_, getpid()), patience_));
+  } catch (const std::system_error &) { // no thread for it
+  }
+  mpi_call(MPI_Finalize)();
 }
 
 void communicator::abort(int code) {
@@ -151,13 +180,18 @@ void communicator::together(const std::function<void()> &work) {
     code = known.code;
     message = known.message;
   }
-  int mine = code == exit_success ? size_ : rank_, first = mine;
+  const bool fails = code != exit_success;
+  int mine[2] = {fails ? rank_ : size_, fails}, lowest[2] = {mine[0], mine[1]};
+  int &first = lowest[0];
   if (size_ > 1) {
     waiting_for_ranks wait;
-    mpi_call(MPI_Allreduce)(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    mpi_call(MPI_Allreduce)(mine, lowest, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first < size_)
       mpi_call(MPI_Bcast)(&code, 1, MPI_INT, first, MPI_COMM_WORLD);
   }
+  const bool all_fail = lowest[1] != 0, is_plain = first == 0 && ranks_on_host_ == size_;
+  if (first == rank_ && !all_fail && !is_plain && !message.empty())
+    message = rank_name(rank_, getpid()) + ": " + message;
   if (first < size_)
     throw failure(static_cast<exit_code>(code), first == rank_ ? message : "", /*everywhere=*/true);
 }

@@ -28,7 +28,8 @@ class communicator {
 public:
   // Joins the other ranks if a launcher started us, else is the only rank. Where it takes more than
   // `patience` seconds until the start is over, standard error says what it may wait for, and ten
-  // times as many end the process with exit_stalled; 0: neither.
+  // times as many end the process with exit_stalled; 0: neither. Its end, too, has `patience`
+  // seconds.
   explicit communicator(double patience = 0);
   // The only rank, even where a launcher started the process.
   static communicator alone() { return communicator(only_rank{}); }
@@ -47,8 +48,9 @@ public:
   // Whether MPI can be called from several threads at a time.
   bool threads_may_send() const { return threads_may_send_; }
 
-  // Runs `work` on every rank. If it throws anywhere, it throws everywhere: the
-  // lowest failing rank keeps its message, the others throw an empty one.
+  // Runs `work` on every rank. If it throws anywhere, it throws everywhere: the lowest failing rank
+  // keeps its message, the others throw an empty one. Where others have not failed, and it is not
+  // plain which has, the message begins with the rank's name.
   void together(const std::function<void()> &work);
   // The text of rank `root`, on every rank.
   std::string broadcast(const std::string &text, int root = 0);
@@ -72,8 +74,9 @@ public:
 private:
   struct only_rank {};
   explicit communicator(only_rank);
-  class start_limit;
-  std::unique_ptr<start_limit> start_;
+  class time_limit;
+  std::unique_ptr<time_limit> start_;
+  double patience_ = 0; // seconds
   bool launched_ = false, threads_may_send_ = false;
   int rank_ = 0, size_ = 1, rank_on_host_ = 0, ranks_on_host_ = 1, first_on_host_ = 0;
   message_path *path_ = nullptr;

@@ -31,6 +31,10 @@ constexpr double heartbeat_seconds = 0.5;
 constexpr double steps_of_patience = 5; // ranks of one job do equal work
 constexpr int fatal_signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
+constexpr const char *network_advice =
+    "  the network between the hosts may be down; docs/clusters.md has settings with which mpirun "
+    "ends then, too\n";
+
 const char *name_of(activity what) {
   switch (what) {
   case activity::start:
@@ -196,6 +200,15 @@ template <typename See> void watchdog::each_page(const See &see) const {
       see(*each);
 }
 
+// Where the network took the last messages, others may have heard all and ended.
+bool watchdog::is_left_alone(double time) const {
+  const double since = own_->waits_since;
+  bool all_end =
+      since > 0 && time - since >= std::max(limit_, steps_of_patience * own_->longest_step);
+  each_page([&](const page &other) { all_end &= &other == own_ || other.what == activity::end; });
+  return all_end;
+}
+
 const watchdog::page *watchdog::silent(double time) const {
   const page *found = nullptr;
   each_page([&](const page &other) {
@@ -335,6 +348,9 @@ void watchdog::watch() {
       continue;
     if (const page *culprit = silent(time))
       end_job(*culprit, format_text("has not responded for %.0f s", time - culprit->alive), advice);
+    if (is_left_alone(time))
+      end_job(name_ + " waits for ranks that have ended, or can be heard no more\n" +
+              network_advice);
     if (const page *culprit = awaited(time); culprit && (culprit != own_ || !others_.empty()))
       end_job(*culprit,
               format_text("has made no progress for %.0f s while other ranks wait for it",
@@ -346,10 +362,12 @@ void watchdog::watch() {
 watchdog::page &watchdog::of_all() { return pages_.empty() ? *alone_ : *pages_.front(); }
 
 void watchdog::end_job(const page &culprit, const std::string &what_happened, const char *advice) {
-  end_job(format_text("%s %s: it was %s, step %lld\n%s",
+  const bool is_elsewhere = strcmp(culprit.host, own_->host) != 0;
+  end_job(format_text("%s %s: it was %s, step %lld\n%s%s",
                       rank_name(culprit.rank, culprit.process, culprit.host).c_str(),
                       what_happened.c_str(), name_of(culprit.what),
-                      static_cast<long long>(culprit.step.load()), advice));
+                      static_cast<long long>(culprit.step.load()), advice,
+                      is_elsewhere ? network_advice : ""));
 }
 
 // Where another rank of the host has said something before, that is the reason.

@@ -68,6 +68,7 @@ private:
   template <typename See> void each_page(const See &see) const;
   const page *dead() const;
   const page *silent(double time) const;
+  bool is_left_alone(double time) const;
   const page *awaited(double time) const;
   [[noreturn]] void end_job(const page &culprit, const std::string &what_happened,
                             const char *advice);

@@ -96,8 +96,7 @@ void refuse_differences(communicator &ranks, const std::vector<rank_property> &m
     for (auto &[name, property] : theirs)
       compare(name, nullptr, property);
     if (!differences.empty())
-      throw failure(code, rank_name(ranks.rank(), getpid()) +
-                              " does not agree with rank 0:" + differences +
+      throw failure(code, "does not agree with rank 0:" + differences +
                               "\n  try: the same program, options and data for every rank");
   });
 }

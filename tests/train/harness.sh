@@ -117,7 +117,7 @@ ranks_here() {
   local process
   for process in $(pgrep -x trainer || true); do
     [ "$(readlink "/proc/$process/cwd")" = "$PWD" ] || continue
-    echo "$(tr '\0' '\n' <"/proc/$process/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p') $process"
+    echo "$({ cat "/proc/$process/environ" 2>/dev/null || true; } | tr '\0' '\n' | sed -n 's/^OMPI_COMM_WORLD_RANK=//p') $process"
   done | sort -n | sed 's/.* //'
 }
 
