@@ -13,6 +13,7 @@
 #include "runtime/process/standard_output.h"
 #include "runtime/ranks/launcher.h"
 #include "runtime/run/agreement.h"
+#include "runtime/run/host_folders.h"
 #include "runtime/run/input_files.h"
 #include "runtime/run/run_choice.h"
 #include "runtime/run/threads.h"
@@ -142,7 +143,8 @@ void check_remembered_products(const trainer_options &options) {
 }
 
 // What the command line lacks: an error, or the options of a configuration or of the run to resume.
-void complete_options(const trainer_table &table, trainer_options &options) {
+// `speaks`: of the first rank.
+void complete_options(const trainer_table &table, trainer_options &options, bool speaks) {
   if (options.command->bit & reads_run ||
       (options.command->bit & command_profile && !results_of_profile(options).empty()))
     check_output(options);
@@ -158,14 +160,14 @@ void complete_options(const trainer_table &table, trainer_options &options) {
   if (goes_on && !options.config.empty())
     for (const std::string &note :
          check_agrees(trainer_program, options.config, configuration, table, options))
-      if (is_first_by_environment())
+      if (speaks)
         fprintf(stderr, "warning: %s\n", note.c_str());
   if (!goes_on)
     configuration = options.config;
   if (!configuration.empty())
     for (const std::string &change :
          restore_options(trainer_program, configuration, table, options))
-      if (goes_on && is_first_by_environment())
+      if (goes_on && speaks)
         fprintf(stderr, "changed from %s: %s\n", configuration.c_str(), change.c_str());
   check_can_be_kept(table, options);
   if (!options.profile_file.empty())
@@ -176,10 +178,6 @@ void complete_options(const trainer_table &table, trainer_options &options) {
 trainer_options parse(const trainer_table &table, int count, char **arguments) {
   trainer_options options = table.parse(count - 1, arguments + 1);
   options.words.assign(arguments, arguments + count);
-  if (!options.wants_help) {
-    complete_options(table, options);
-    check_remembered_products(options);
-  }
   return options;
 }
 
@@ -217,16 +215,22 @@ void prepare_process(const trainer_options &options) {
     widen_affinity(static_cast<int>(options.threads.value_or(0)));
 }
 
-int run_command(const trainer_table &table, const trainer_options &options,
+int run_command(const trainer_table &table, trainer_options &options,
                 const std::optional<failure> &problem, communicator &ranks) {
   ranks.together([&] {
     if (problem)
-      throw failure(problem->code, (ranks.rank() ? rank_name(ranks.rank(), getpid()) + ": " : "") +
-                                       problem->message);
+      throw *problem;
   });
   refuse_differences(ranks, {{"option --help", options.wants_help ? "yes" : "no", ""}}, exit_usage);
   if (options.wants_help)
     return ranks.rank() == 0 ? print_help(table, options) : exit_success;
+  refuse_differences(ranks, properties_of_start(trainer_program, table, options), exit_usage);
+  if (options.command->bit == command_train)
+    share_configuration(ranks, trainer_program, options);
+  ranks.together([&] {
+    complete_options(table, options, /*speaks=*/ranks.rank() == 0);
+    check_remembered_products(options);
+  });
   refuse_differences(ranks, properties_of_start(trainer_program, table, options), exit_usage);
   bool computes = options.command->bit & computing_commands;
   watchdog watch(ranks, computes, computes ? options.hang_timeout : 0);

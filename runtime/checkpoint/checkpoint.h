@@ -2,10 +2,12 @@
 //
 // Checkpoints: a folder `step-00000100` with one safetensors file per rank and a
 // manifest with checksums. Tensors are stored whole under their logical names and
-// dealt out among the ranks by size, so any number of ranks can load them.
+// dealt out among the ranks by size, so any number of ranks can load them. Where hosts do not share
+// a folder, each has a whole checkpoint, of its own ranks' files.
 #pragma once
 
 #include "runtime/checkpoint/checkpoint_policy.h"
+#include "runtime/checkpoint/folder_groups.h"
 #include "runtime/checkpoint/loss_scale.h"
 #include "runtime/checkpoint/loss_statistics.h"
 #include "runtime/data/loader.h"
@@ -161,6 +163,11 @@ checkpoint_info find_checkpoint(const std::string &which, const std::string &fol
                                 const program &program,
                                 const std::function<void(std::string)> &warn);
 
+// The newest of the folder that is whole and of this model; nothing where there is none. Damaged
+// ones are passed over, with a warning.
+std::optional<checkpoint_info> newest_whole(const std::string &folder, const program &program,
+                                            const std::function<void(std::string)> &warn);
+
 // Where a run stands.
 struct run_position {
   int64_t step = 0;
@@ -200,17 +207,19 @@ struct save_work {
 // takes memory happens in the constructor and in `open`.
 class checkpoint_writer {
 public:
-  // Takes all memory; `background`: snapshot_bytes of it besides. Collective; throws `failure`.
+  // Takes all memory; `background`: snapshot_bytes of it besides. `groups`: of the folder.
+  // Collective; throws `failure`.
   checkpoint_writer(const program &program, const arenas &arenas, arena_access &access,
-                    communicator &ranks, file_operations &files, std::string folder,
-                    const keep_policy &policy, const sample_order &order, bool background = false);
+                    communicator &ranks, const folder_groups &groups, file_operations &files,
+                    std::string folder, const keep_policy &policy, const sample_order &order,
+                    bool background = false);
   checkpoint_writer(const checkpoint_writer &) = delete;
   checkpoint_writer &operator=(const checkpoint_writer &) = delete;
 
-  // To be called before all that follows. Rank 0 makes the folder, completes or removes what an
-  // interrupted run left there. Nobody else may write to it. A run that goes on says from which
-  // checkpoint, by its sequence: those that are newer are damaged, or it would go on from them.
-  // Collective; throws `failure`.
+  // To be called before all that follows. The keeper of each folder makes it, and completes or
+  // removes what an interrupted run left there. Nobody else may write to it. A run that goes on
+  // says from which checkpoint, by its sequence: those that are newer are damaged, or it would go
+  // on from them. Collective; throws `failure`.
   void open(uint64_t goes_on_from = UINT64_MAX);
 
   // Collective. After an error the checkpoints written before are as they were. Parameters that
@@ -235,8 +244,8 @@ public:
   // Of the last checkpoint, on this rank: the copy, its file, the manifest and the names.
   std::array<save_work, 3> work() const;
 
-  // What a rank's copy takes, the largest.
-  static int64_t snapshot_bytes(const program &program, int ranks);
+  // What the copy takes of a rank, the largest, where so many ranks share a folder.
+  static int64_t snapshot_bytes(const program &program, size_t ranks);
   // Whether there is one without a background too: some rank keeps alone what another writes.
   static bool copies_always(const program &program, const arenas &arenas,
                             const arena_access &access);
@@ -248,7 +257,10 @@ public:
   const std::string &folder() const { return folder_; }
 
 private:
-  void deal_out(const program &program, const arenas &arenas);
+  bool keeps_folder() const { return member_ == 0; }
+  int members() const { return static_cast<int>(members_.size()); }
+  void deal_out(const program &program, const arenas &arenas, const folder_groups &groups);
+  void make_texts(const program &program);
   int write_own_file();
   int write_block_wise(int file, const char *data, int64_t bytes);
   int write_tensor(int file, size_t number, const char *copy);
@@ -267,9 +279,10 @@ private:
     void clear() { begin = end = 0; }
   };
   void take_snapshot();
-  char *copy_piece(const char *place, int64_t &bytes, int writer, char *copy);
+  char *copy_piece(size_t number, const char *place, int64_t &bytes, char *copy);
   void finish(int error);
-  static std::vector<std::vector<size_t>> deal(const std::vector<tensor_view> &tensors, int ranks);
+  static std::vector<std::vector<size_t>> deal(const std::vector<tensor_view> &tensors,
+                                               size_t ranks);
   path_text folder_of(const char *prefix, int64_t step) const; // "" or one of the prefixes above
   void remove_superfluous();
   // Of a rank, for all.
@@ -285,17 +298,19 @@ private:
   const program &program_;
   arena_access &access_;
   communicator &ranks_;
+  std::vector<int> members_; // the ranks that share the folder
+  int member_ = 0;           // this one among them; the first keeps the folder
   file_operations &files_;
   std::string folder_, around_; // the folder that it is in
   keep_policy policy_;
   sample_order order_;
   uint64_t sequence_ = 1;
 
-  std::vector<tensor_view> tensors_; // of the run
-  std::vector<size_t> own_;          // this rank's of them in file order
-  std::vector<int> writer_of_;       // each of them
+  std::vector<tensor_view> tensors_;         // of the run
+  std::vector<size_t> own_;                  // this rank's of them in file order
+  std::vector<std::vector<int>> writers_of_; // each of them, one for each folder
   std::string own_header_;
-  std::vector<int64_t> file_bytes_; // of each rank's file
+  std::vector<int64_t> file_bytes_; // of each member's file
   int64_t total_bytes_ = 0;
   std::vector<kept_checkpoint> kept_; // oldest first
 

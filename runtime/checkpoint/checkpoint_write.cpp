@@ -33,9 +33,9 @@ constexpr size_t kept_room = 1 << 16;
 // Errors of a save that are not errno: this less the number of a tensor that is not sound.
 constexpr int unsound_error = -1;
 
-path_text file_in(const path_text &folder, int rank, int ranks) {
-  return path_text("%s/rank-%05d-of-%05d.safetensors", static_cast<const char *>(folder), rank,
-                   ranks);
+path_text file_in(const path_text &folder, int member, int members) {
+  return path_text("%s/rank-%05d-of-%05d.safetensors", static_cast<const char *>(folder), member,
+                   members);
 }
 
 path_text manifest_in(const path_text &folder) {
@@ -62,13 +62,14 @@ void remove_folder(const path_text &path, int ranks, file_operations &files) {
 
 checkpoint_writer::checkpoint_writer(const program &program, const arenas &arenas,
                                      arena_access &access, communicator &ranks,
-                                     file_operations &files, std::string folder,
-                                     const keep_policy &policy, const sample_order &order,
-                                     bool background)
-    : program_(program), access_(access), ranks_(ranks), files_(files), folder_(std::move(folder)),
-      around_(std::filesystem::path(folder_).parent_path()), policy_(policy), order_(order),
-      reports_(static_cast<size_t>(ranks.size())) {
-  deal_out(program, arenas);
+                                     const folder_groups &groups, file_operations &files,
+                                     std::string folder, const keep_policy &policy,
+                                     const sample_order &order, bool background)
+    : program_(program), access_(access), ranks_(ranks), members_(groups.members()), files_(files),
+      folder_(std::move(folder)), around_(std::filesystem::path(folder_).parent_path()),
+      policy_(policy), order_(order), reports_(static_cast<size_t>(ranks.size())) {
+  deal_out(program, arenas, groups);
+  make_texts(program);
   ranks_.together([&] {
     if (!background && !copies_always(program, arenas, access))
       return;
@@ -90,7 +91,7 @@ bool checkpoint_writer::copies_always(const program &program, const arenas &aren
   return false;
 }
 
-int64_t checkpoint_writer::snapshot_bytes(const program &program, int ranks) {
+int64_t checkpoint_writer::snapshot_bytes(const program &program, size_t ranks) {
   std::vector<tensor_view> tensors = state_tensors(program);
   int64_t largest = 0;
   for (const std::vector<size_t> &part : deal(tensors, ranks)) {
@@ -104,12 +105,12 @@ int64_t checkpoint_writer::snapshot_bytes(const program &program, int ranks) {
 
 // Numbers of the tensors of each rank: the largest first, each to the rank with the fewest bytes.
 std::vector<std::vector<size_t>> checkpoint_writer::deal(const std::vector<tensor_view> &tensors,
-                                                         int ranks) {
+                                                         size_t ranks) {
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return tensors[a].bytes > tensors[b].bytes; });
-  std::vector<std::vector<size_t>> dealt(static_cast<size_t>(ranks));
+  std::vector<std::vector<size_t>> dealt(ranks);
   std::vector<int64_t> bytes(dealt.size());
   for (size_t index : order) {
     auto least = static_cast<size_t>(std::min_element(bytes.begin(), bytes.end()) - bytes.begin());
@@ -121,30 +122,41 @@ std::vector<std::vector<size_t>> checkpoint_writer::deal(const std::vector<tenso
   return dealt;
 }
 
-void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
+void checkpoint_writer::deal_out(const program &program, const arenas &arenas,
+                                 const folder_groups &groups) {
   tensors_ = state_tensors(program, arenas);
-  std::vector<std::vector<size_t>> dealt = deal(tensors_, ranks_.size());
-  auto ranks = dealt.size();
-  writer_of_.resize(tensors_.size());
-  for (size_t rank = 0; rank < ranks; ++rank) {
-    std::vector<tensor_view> part;
-    int64_t bytes = 0;
-    for (size_t index : dealt[rank]) {
-      writer_of_[index] = static_cast<int>(rank);
-      part.push_back(tensors_[index]);
-      bytes += tensors_[index].bytes;
-    }
-    std::string header = safetensors_header(part, {{"model", program.model_name}});
-    file_bytes_.push_back(static_cast<int64_t>(header.size()) + bytes);
-    total_bytes_ += file_bytes_.back();
-    if (rank == static_cast<size_t>(ranks_.rank())) {
-      own_ = dealt[rank];
-      own_header_ = std::move(header);
+  writers_of_.resize(tensors_.size());
+  for (int keeper : groups.keepers()) {
+    const std::vector<int> members = groups.members_of(keeper);
+    const std::vector<std::vector<size_t>> dealt = deal(tensors_, members.size());
+    for (size_t i = 0; i < members.size(); ++i) {
+      std::vector<tensor_view> part;
+      int64_t bytes = 0;
+      for (size_t index : dealt[i]) {
+        writers_of_[index].push_back(members[i]);
+        part.push_back(tensors_[index]);
+        bytes += tensors_[index].bytes;
+      }
+      std::string header = safetensors_header(part, {{"model", program.model_name}});
+      bytes += static_cast<int64_t>(header.size());
+      blocks_room_ = std::max(blocks_room_, blocks_of(bytes));
+      if (keeper != groups.keeper())
+        continue;
+      file_bytes_.push_back(bytes);
+      total_bytes_ += bytes;
+      if (members[i] == ranks_.rank()) {
+        member_ = static_cast<int>(i);
+        own_ = dealt[i];
+        own_header_ = std::move(header);
+      }
     }
   }
-  blocks_room_ = blocks_of(*std::max_element(file_bytes_.begin(), file_bytes_.end()));
   checksums_.resize(blocks_room_);
-  all_checksums_.resize(blocks_room_ * ranks);
+  all_checksums_.resize(blocks_room_ * static_cast<size_t>(ranks_.size()));
+}
+
+// What a manifest says of the program, and room for it.
+void checkpoint_writer::make_texts(const program &program) {
   program_json_ = format_text("%s,\n  \"precision\": \"%s\"",
                               nlohmann::json(program.model_name).dump().c_str(), program.precision);
   computed_json_ = format_text("\"graph\": \"%s\",\n  \"objective\": %s", program.graph_digest,
@@ -159,12 +171,12 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
   evaluated_.reserve(evaluated_members_.size());
   watched_json_ = nlohmann::json(policy_.watched()).dump();
   manifest_.resize(4096 + evaluated_bytes + watched_json_.size() + program_json_.size() +
-                   computed_json_.size() + ranks * 256 + all_checksums_.size() * 8);
+                   computed_json_.size() + members_.size() * (256 + blocks_room_ * 8));
 }
 
 void checkpoint_writer::open(uint64_t goes_on_from) {
   ranks_.together([&] {
-    if (ranks_.rank() != 0)
+    if (!keeps_folder())
       return;
     std::vector<std::string> made;
     if (files_.make_directories(folder_, made) != 0)
@@ -181,6 +193,9 @@ void checkpoint_writer::open(uint64_t goes_on_from) {
       sequence_ = std::max(sequence_, info->sequence + 1);
     }
   });
+  std::vector<uint64_t> all(static_cast<size_t>(ranks_.size())); // hosts may have others
+  ranks_.gather(&sequence_, sizeof sequence_, all.data());
+  sequence_ = *std::max_element(all.begin(), all.end());
 }
 
 int checkpoint_writer::failed(const char *operation) {
@@ -259,21 +274,25 @@ void checkpoint_writer::take_snapshot() {
       for (int64_t end = begin + bytes; begin < end; begin += bytes) {
         const char *place = tensors_[number].data + begin;
         bytes = end - begin;
-        copy = copy_piece(place, bytes, writer_of_[number], copy);
+        copy = copy_piece(number, place, bytes, copy);
       }
     });
 }
 
-// `bytes` become those that one rank keeps; returns the place of the next copy.
-char *checkpoint_writer::copy_piece(const char *place, int64_t &bytes, int writer, char *copy) {
+// Of tensor `number`. `bytes` become those that one rank keeps; returns the place of the next copy.
+char *checkpoint_writer::copy_piece(size_t number, const char *place, int64_t &bytes, char *copy) {
   const int self = ranks_.rank(), holder = access_.holder(place, bytes);
-  const bool writes = writer == self, reads = holder == arena_access::every_rank || holder == self;
-  if (writes && reads)
-    memcpy(copy, access_.read(place, bytes), static_cast<size_t>(bytes));
-  else if (writes)
-    ranks_.receive(copy, bytes, holder);
-  else if (holder == self)
-    ranks_.send(access_.read(place, bytes), bytes, writer);
+  const bool holds = holder == arena_access::every_rank || holder == self;
+  bool writes = false;
+  for (int writer : writers_of_[number])
+    if (writer == self) {
+      writes = true;
+      if (holds)
+        memcpy(copy, access_.read(place, bytes), static_cast<size_t>(bytes));
+      else
+        ranks_.receive(copy, bytes, holder);
+    } else if (holder == self)
+      ranks_.send(access_.read(place, bytes), bytes, writer);
   if (writes || holder == self)
     note_work();
   return writes ? copy + bytes : copy;
@@ -283,8 +302,7 @@ int checkpoint_writer::write_own_file() {
   blocks_done_ = 0;
   block_checksum_ = 0;
   block_fill_ = 0;
-  int file =
-      files_.create(file_in(folder_of(temporary_prefix, at_.step), ranks_.rank(), ranks_.size()));
+  int file = files_.create(file_in(folder_of(temporary_prefix, at_.step), member_, members()));
   if (file < 0)
     return failed("create");
   int error = write_block_wise(file, own_header_.data(), static_cast<int64_t>(own_header_.size()));
@@ -351,12 +369,13 @@ int checkpoint_writer::write_manifest(const run_position &at) {
           ", \"value\": %s, \"later\": %" PRId64 "},\n",
           watched_json_.c_str(), at.best.step, json_number(number, at.best.value), at.best.later);
   print("  \"files\": [");
-  for (int rank = 0; rank < ranks_.size(); ++rank) {
-    int64_t bytes = file_bytes_[static_cast<size_t>(rank)];
+  for (int member = 0; member < members(); ++member) {
+    const auto i = static_cast<size_t>(member);
+    const int64_t bytes = file_bytes_[i];
     print("%s\n    {\"name\": \"rank-%05d-of-%05d.safetensors\", \"bytes\": %" PRId64
           ", \"crc32c\": \"",
-          rank ? "," : "", rank, ranks_.size(), bytes);
-    const uint32_t *sums = all_checksums_.data() + static_cast<size_t>(rank) * blocks_room_;
+          member ? "," : "", member, members(), bytes);
+    const uint32_t *sums = all_checksums_.data() + static_cast<size_t>(members_[i]) * blocks_room_;
     for (size_t block = 0; block < blocks_of(bytes); ++block)
       print("%08x", sums[block]);
     print("\"}");
@@ -397,7 +416,7 @@ int checkpoint_writer::publish(const run_position &at) {
     forget(at.step);
   if (kept_.size() < kept_.capacity())
     kept_.push_back(
-        {at.step, sequence_, ranks_.size(), metric_of(policy_.best_by, at.loss, evaluated_)});
+        {at.step, sequence_, members(), metric_of(policy_.best_by, at.loss, evaluated_)});
   return 0;
 }
 
@@ -432,7 +451,7 @@ int remove_checkpoint(const std::string &folder, const char *name, int ranks,
 }
 
 void checkpoint_writer::prune() {
-  if (ranks_.rank() == 0)
+  if (keeps_folder())
     run([](void *writer) { static_cast<checkpoint_writer *>(writer)->remove_superfluous(); });
 }
 
@@ -464,9 +483,9 @@ void checkpoint_writer::begin(const run_position &at) {
     worker_->wait(); // for what is pruned
   for (span *of : {&copy_, &file_, &names_})
     of->clear();
-  if (ranks_.rank() == 0) {
+  if (keeps_folder()) {
     const path_text written = folder_of(temporary_prefix, at.step);
-    remove_folder(written, ranks_.size(), files_); // of a failed attempt
+    remove_folder(written, members(), files_); // of a failed attempt
     if (files_.make_directory(written) != 0 &&
         (errno != ENOENT || !make_folder() || files_.make_directory(written) != 0))
       error_ = failed("mkdir");
@@ -495,7 +514,7 @@ void checkpoint_writer::span::start() { begin = seconds_now(); }
 void checkpoint_writer::span::stop() { end = seconds_now(); }
 
 std::array<save_work, 3> checkpoint_writer::work() const {
-  const int64_t own = file_bytes_[static_cast<size_t>(ranks_.rank())];
+  const int64_t own = file_bytes_[static_cast<size_t>(member_)];
   return {{{"copy checkpoint", copy_.begin, copy_.end, static_cast<int64_t>(snapshot_.size())},
            {"write checkpoint", file_.begin, file_.end, own},
            {"publish checkpoint", names_.begin, names_.end, total_bytes_}}};
@@ -524,7 +543,7 @@ bool checkpoint_writer::proceed() {
   }
   stage_ = stage::names;
   ranks_.gather(checksums_.data(), static_cast<int64_t>(blocks_room_ * 4), all_checksums_.data());
-  if (ranks_.rank() == 0)
+  if (keeps_folder())
     run([](void *writer) {
       auto *own = static_cast<checkpoint_writer *>(writer);
       int &error = own->error_;
@@ -538,13 +557,13 @@ bool checkpoint_writer::proceed() {
 
 void checkpoint_writer::finish(int error) {
   stage_ = stage::over;
-  if (error && ranks_.rank() == 0 && !stays_hidden_)
-    remove_folder(folder_of(temporary_prefix, at_.step), ranks_.size(), files_);
+  if (error && keeps_folder() && !stays_hidden_)
+    remove_folder(folder_of(temporary_prefix, at_.step), members(), files_);
   if (error) {
     ranks_.barrier(); // what was written in part no longer takes room
     const report &of_failed = gather_reports(error);
     result_.bytes_available = of_failed.bytes_available;
-    if (of_failed.files_available < ranks_.size() + 2) // its folder and the manifest
+    if (of_failed.files_available < members() + 2) // its folder and the manifest
       result_.files_available = of_failed.files_available;
     result_.file_limit = of_failed.file_limit;
   }

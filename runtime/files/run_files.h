@@ -58,7 +58,8 @@ struct run_file {
 
 constexpr run_file run_files[] = {
     {"configuration.json", false,
-     "every option of the run, its ranks, the data it saw (size and a digest of sampled contents); "
+     "the run's `id`, every option, its ranks, the data it saw (size and a digest of sampled "
+     "contents); "
      "`last_start`: `date` in UTC, `host` of the first rank, `device` with a rank's threads, "
      "`command`"},
     {"log.jsonl", false,

@@ -36,6 +36,9 @@ enum class shard_kind { none, optimizer, gradients };
 
 constexpr int64_t most_steps_of_range = 1000;
 
+// Whether hosts see one folder of a run, or have one each.
+enum class folder_kind { automatic, shared, per_host };
+
 // Training steps in a row.
 struct step_range {
   int64_t begin = 1, end = 1; // the step `end` is not one of them
@@ -119,6 +122,7 @@ struct trainer_options {
   std::string resume; // latest, auto or a path
   bool new_data = false;
   bool no_checkpoints = false;
+  folder_kind checkpoints = folder_kind::automatic;
   bool no_background = false;
   period checkpoint_every = {period::minutes, 10};
   keep_policy keep;

@@ -131,9 +131,9 @@ private:
 // In a file that somebody has written a name that says nothing is a mistake.
 void check_names(const std::string &path, const ordered_json &parsed, problem_list &problems) {
   const std::set<std::string> known = {
-      "model",     "precision",   "optimizer",     "fingerprint",     "graph",
-      "objective", "frozen",      "compiler",      "ranks",           "data_order",
-      "options",   origin_member, training_member, validation_member, start_member};
+      "id",          "model",         "precision",       "optimizer", "fingerprint", "graph",
+      "objective",   "frozen",        "compiler",        "ranks",     "data_order",  "options",
+      origin_member, training_member, validation_member, start_member};
   for (auto &[name, value] : parsed.items())
     if (!known.count(name))
       problems.add(path + ": unknown member '" + name + "'\n  try: options");
@@ -159,13 +159,16 @@ std::optional<std::vector<data_identity>> read_files(const std::string &path,
     }
     const member_reader read(path, entry, name + ".", problems);
     read.need({"input", "file", bytes_member, digest_member});
-    read.refuse_others({"input", "file", bytes_member, digest_member, "share", "type"});
+    read.refuse_others(
+        {"input", "file", bytes_member, digest_member, "share", "type", "modified", "inode"});
     file.input = read.text("input");
     file.path = read.text("file");
     file.bytes = read.whole(bytes_member, 0, INT64_MAX, 0);
     file.share = read.whole("share", 0, mixture::block_size, 0);
     file.type = read.text("type");
     file.digest = read.digest();
+    file.modified = read.whole("modified", INT64_MIN, INT64_MAX, 0);
+    file.inode = read.whole("inode", INT64_MIN, INT64_MAX, 0);
   }
   return files;
 }
@@ -239,7 +242,9 @@ ordered_json list_of(const std::vector<data_identity> &data) {
                      {"file", file.path},
                      {bytes_member, file.bytes},
                      {"type", file.type},
-                     {digest_member, digest_text(file.digest)}});
+                     {digest_member, digest_text(file.digest)},
+                     {"modified", file.modified},
+                     {"inode", file.inode}});
     if (file.share > 0)
       files.back()["share"] = file.share;
   }
@@ -288,6 +293,7 @@ run_configuration read_configuration(const std::string &path) {
     check_names(path, parsed, problems);
   else if (parsed["format"] != format)
     read.expected("format", parsed["format"], format_text("\"%s\"", format));
+  result.id = read.text("id");
   result.model = read.text("model");
   result.precision = read.text("precision");
   result.optimizer = read.text("optimizer");
@@ -343,6 +349,7 @@ void check_can_be_kept(const trainer_table &table, const trainer_options &option
 std::string configuration_text(const program &program, const trainer_table &table,
                                const trainer_options &options, const run_facts &facts) {
   ordered_json object = {{"format", format},
+                         {"id", facts.id},
                          {"model", program.model_name},
                          {"precision", program.precision},
                          {"optimizer", program.optimizer_name},

@@ -39,6 +39,7 @@ struct batch_layout {
 struct run_configuration {
   std::string path;                        // of the file
   bool is_of_run = false;                  // a run wrote it, with all options
+  std::string id;                          // of the run, as run_facts has it
   std::string model, precision, optimizer; // empty: it does not say
   computed_from_parameters computed;
   int64_t ranks = 0;      // 0: it does not say
@@ -70,6 +71,7 @@ struct run_start {
 
 // What a configuration says besides options.
 struct run_facts {
+  std::string id; // no other run's: when, where and by which process it began
   batch_layout layout;
   std::vector<data_identity> data, validation;
   int64_t data_order = 0; // sample_order::number

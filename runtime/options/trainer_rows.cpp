@@ -104,6 +104,9 @@ constexpr word_row<communication_kind> communications[] = {
 constexpr word_row<exchange_kind> exchanges[] = {{"auto", exchange_kind::automatic},
                                                  {"overlapped", exchange_kind::overlapped},
                                                  {"behind", exchange_kind::behind}};
+constexpr word_row<folder_kind> folder_kinds[] = {{"auto", folder_kind::automatic},
+                                                  {"shared", folder_kind::shared},
+                                                  {"per-host", folder_kind::per_host}};
 constexpr word_row<product_math> maths[] = {{"ieee", product_math::ieee},
                                             {"tf32", product_math::tf32}};
 
@@ -167,8 +170,8 @@ std::vector<option_row> data_rows() {
           "the same tokens, where the model shifts them itself (transformers), or the next ones; "
           "ask: an error where there is such an input"),
       row("check-data", &values::check_data, "", reads_data,
-          "look through all floating-point data first: NaN or an infinity is an error that names "
-          "the first sample which has it")
+          "look through all data first: NaN or an infinity is an error that names the first sample "
+          "which has it; so are contents that are not those of the file's manifest")
           .of_one_start(),
       row("holdout", &values::holdout, "FRACTION", takes_part_of_data,
           "last part of the data, kept from training; evaluate uses only this part")
@@ -329,6 +332,10 @@ std::vector<option_row> run_rows() {
           .refused({"rename !initialise"}, "there is no file whose names it could change",
                    "--initialise FILE"),
       row("no-checkpoints", &values::no_checkpoints, "", command_train, "write no checkpoint")
+          .of_one_start(),
+      row("checkpoints", &values::checkpoints, folder_kinds, "WHERE", command_train,
+          "on several hosts: shared, in one folder that all see; per-host, whole ones on a disk of "
+          "each; auto finds out which, and the others refuse what is not so")
           .of_one_start(),
       row("no-background", &values::no_background, "", command_train,
           "training waits while a checkpoint is written: it takes no memory for a copy of "

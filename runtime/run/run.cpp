@@ -252,8 +252,10 @@ loader run::open(const data_request &request) {
       fprintf(stderr, "%s\n", note.c_str());
   ranks.together([&] {
     result->check_values(ranks.rank(), ranks.size());
-    if (options.check_data)
+    if (options.check_data) {
+      result->check_contents(ranks.rank(), ranks.size());
       result->check_finite(ranks.rank(), ranks.size());
+    }
   });
   return std::move(*result);
 }
@@ -261,11 +263,20 @@ loader run::open(const data_request &request) {
 void run::warn(const std::string &text) const {
   if (!is_first())
     return;
-  fprintf(stderr, "warning: %s\n", text.c_str());
+  fprintf(stderr, "warning: %s\n", without_controls(text, /*keeps_lines=*/true).c_str());
   if (hear_)
     hear_(text);
   else
     unheard_.push_back(text);
+}
+
+void run::warn_here(const std::string &text) const {
+  if (is_first())
+    return warn(text);
+  const bool is_elsewhere = ranks.ranks_on_host() < ranks.size();
+  fprintf(stderr, "warning: %s%s\n",
+          is_elsewhere ? (rank_name(ranks.rank(), getpid()) + ": ").c_str() : "",
+          without_controls(text, /*keeps_lines=*/true).c_str());
 }
 
 void run::hear_warnings(std::function<void(const std::string &)> hear) {

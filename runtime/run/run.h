@@ -63,6 +63,9 @@ struct run {
 
   // From the first rank alone. Warnings go to standard error and to who hears them.
   void warn(const std::string &text) const;
+  // From this rank, where another has no part in what the text is about. Of others than the first
+  // it goes to standard error alone, with their name where there are several hosts.
+  void warn_here(const std::string &text) const;
   // From here on, and those that nobody has heard. Null: nobody does any more.
   void hear_warnings(std::function<void(const std::string &)> hear);
   // The model, what the command says of its work, the machine and every option.

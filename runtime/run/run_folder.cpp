@@ -72,9 +72,10 @@ void check_place(const std::string &path) {
 void check_kinds(const std::string &path) {
   std::error_code ignored;
   for (const run_file &file : run_files)
-    if (const std::string name = path + "/" + file.name;
-        !file.is_folder && exists(name) && !fs::is_regular_file(name, ignored))
-      refuse_kind(name, "regular file");
+    if (const std::string name = path + "/" + file.name; !file.is_folder)
+      if (const fs::file_status own = fs::symlink_status(name, ignored);
+          fs::exists(own) && !fs::is_regular_file(own))
+        refuse_kind(name, fs::is_symlink(own) ? "file of its own: it is a link" : "regular file");
   check_folder_of_run(checkpoints_of(path));
 }
 
@@ -173,7 +174,7 @@ void run_folder::lock() {
   auto refuse = [&](const char *what) {
     throw failure(exit_disk, path_ + ": " + what + ": " + strerror(errno) + "\n  try: --run DIR");
   };
-  constexpr int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+  constexpr int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
   lock_ = ::open(lock_path_.c_str(), flags | O_EXCL, 0666);
   is_lock_made_ = lock_ >= 0;
   if (lock_ < 0 && errno == EEXIST)
@@ -282,9 +283,8 @@ void run_folder::note_saved() {
   is_noted_ = file >= 0 && files_.close(file) == 0 && files_.sync_path(path_.c_str()) == 0;
 }
 
-void run_folder::write_configuration(const program &program, const trainer_table &table,
-                                     const trainer_options &options, const run_facts &facts) {
-  configuration_ = configuration_text(program, table, options, facts);
+void run_folder::write_configuration(const std::string &text) {
+  configuration_ = text;
   publish_configuration();
   made_.clear(); // it holds a run from here on
   is_lock_made_ = false;

@@ -36,8 +36,8 @@ public:
 // The folder of the run that trains, locked against a second one for the life of the object.
 class run_folder {
 public:
-  // Makes and locks the folder; refuses what check_run_folder does. To be called on the first rank
-  // alone, as all that follows; throws `failure`.
+  // Makes and locks the folder; refuses what check_run_folder does. To be called on a rank that
+  // keeps a folder (checkpoint/folder_groups.h), as all that follows; throws `failure`.
   run_folder(std::string path, bool takes_over, file_operations &files = real_file_operations());
   // Without a configuration no run began: a folder that was made for it goes.
   ~run_folder();
@@ -49,8 +49,8 @@ public:
   // Removes samples of text of steps after `last`, which are taken again, and makes room where
   // the run `writes` some.
   void begin_samples(int64_t last, bool writes);
-  void write_configuration(const program &program, const trainer_table &table,
-                           const trainer_options &options, const run_facts &facts);
+  // The file of this text (configuration_text).
+  void write_configuration(const std::string &text);
   // A checkpoint is complete. What fails is tried again with the next one. Allocates nothing.
   void note_saved();
   // Makes a file of the run's bookkeeping again that somebody has removed while the run goes on.

@@ -53,7 +53,8 @@ void folder_watch::look() {
   looked_seconds_ = seconds_now();
   output_.log->look();
   output_.events.look();
-  if (!folder_->is_there())
+  is_gone_ = !folder_->is_there();
+  if (is_gone_)
     request(gone_request);
   else
     look_at_bookkeeping();
@@ -69,7 +70,7 @@ void folder_watch::look_at_the_end() {
 void folder_watch::look_at_bookkeeping() {
   auto say = [&](const std::string &problem) {
     if (said_.insert(problem).second)
-      output_.warn(problem);
+      output_.warn_of_rank(problem);
   };
   try {
     for (std::string made = folder_->bring_back(); !made.empty(); made = folder_->bring_back())
@@ -82,9 +83,9 @@ void folder_watch::look_at_bookkeeping() {
   }
 }
 
-void folder_watch::give_up(bool is_first) const {
+void folder_watch::give_up() const {
   throw failure(exit_disk,
-                !is_first ? ""
+                !is_gone_ && !is_taken_ ? ""
                 : is_taken_
                     ? path_ + ": its .lock was removed, and another run has begun there"
                               "\n  try: --resume CHECKPOINT --run DIR, elsewhere"

@@ -39,9 +39,8 @@ public:
 
   // From this rank, where another has no part in what the text is about.
   void warn_of_rank(const std::string &text) {
-    if (run_.is_first())
-      return warn(text);
-    fprintf(stderr, "warning: %s\n", text.c_str());
+    shown.finish();
+    run_.warn_here(text);
   }
 
   // Warns, once each, of a line of the log of the run in `folder` that was lost, of an event that
@@ -63,7 +62,7 @@ private:
 
 class folder_watch {
 public:
-  // `folder` is null on other ranks than the first, and in a dry run.
+  // `folder` is null on ranks that keep none, and in a dry run.
   folder_watch(run_folder *folder, std::string path, run_output &output)
       : folder_(folder), path_(std::move(path)), output_(output) {}
 
@@ -74,7 +73,7 @@ public:
   // The same now, before a run ends.
   void look_at_the_end();
   // After a gone_request, which all ranks hear of. Throws `failure` (exit_disk).
-  [[noreturn]] void give_up(bool is_first) const;
+  [[noreturn]] void give_up() const;
 
   void note_saved() {
     if (folder_)
@@ -88,8 +87,8 @@ private:
   std::string path_;
   run_output &output_;
   double looked_seconds_ = 0;
-  bool is_taken_ = false;      // by another run
-  std::set<std::string> said_; // problems
+  bool is_gone_ = false, is_taken_ = false; // the latter by another run
+  std::set<std::string> said_;              // problems
 };
 
 } // namespace trainc

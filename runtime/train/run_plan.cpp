@@ -7,6 +7,7 @@
 #include "runtime/files/run_files.h"
 #include "runtime/options/run_configuration.h"
 #include "runtime/ranks/stage_layout.h"
+#include "runtime/run/host_folders.h"
 #include "runtime/run/sample_folder.h"
 #include "runtime/run/step_log.h"
 #include "runtime/train/same_run.h"
@@ -20,6 +21,13 @@ namespace trainc {
 namespace {
 
 constexpr int most_starts_at_once = 1000; // of runs that take the next number
+
+std::string list_of(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
 
 std::vector<std::string> of_first_rank(communicator &ranks, const std::vector<std::string> &own) {
   std::vector<std::string> all(std::stoul(ranks.broadcast(std::to_string(own.size()))));
@@ -37,10 +45,14 @@ public:
   run_plan operator()();
 
 private:
+  void take_folders();
+  void check_groups();
   void find_extent();
+  std::string find_checkpoint_of_run();
   std::string weights_to_begin_with() const;
   void take_folder(bool takes_over);
   void choose_origin(const std::string &path);
+  void refuse_lost_checkpoints() const;
   void refuse_older(const std::string &path, const std::string &where) const;
   void open_data();
   void settle_last_step();
@@ -90,45 +102,95 @@ std::string planner::weights_to_begin_with() const {
   }
 }
 
-// Finds the run's folder and the checkpoint to go on from, before anything is allocated.
-void planner::find_extent() {
-  plan_.order.seed = options_.seed;
-  std::string path;
+// The folder of the run; where hosts do not share it, one of each.
+void planner::take_folders() {
+  auto take = [&] { take_folder(plan_.choice.goes_on() || options_.overwrite); };
   run_.ranks.together([&] {
     plan_.choice = choose_run(run_.prog, options_);
     if (const std::string path = plan_.choice.configuration(); !path.empty())
       plan_.before = read_kept_run(run_.prog, path, run_.table);
+    if (run_.is_first())
+      take();
+  });
+  plan_.choice.folder = run_.ranks.broadcast(plan_.choice.folder);
+  if (options_.no_checkpoints)
+    sources_.groups.emplace(run_.ranks);
+  else
+    sources_.groups.emplace(run_.ranks, plan_.choice.folder);
+  check_groups();
+  run_.ranks.together([&] {
+    if (sources_.groups->keeps() && !run_.is_first())
+      take();
+  });
+}
+
+void planner::check_groups() {
+  const std::vector<int> keepers = sources_.groups->keepers();
+  for (int keeper : keepers)
+    plan_.keeping_hosts.push_back(run_.ranks.broadcast(host_name(), keeper));
+  const size_t hosts = first_ranks_of_hosts(run_.ranks).size();
+  run_.ranks.together([&] {
     if (!run_.is_first())
       return;
-    bool goes_on = plan_.choice.goes_on();
-    take_folder(goes_on || options_.overwrite);
+    if (options_.checkpoints == folder_kind::shared && keepers.size() > 1)
+      throw failure(exit_disk, plan_.choice.folder + ": is not one folder on all hosts: " +
+                                   list_of(plan_.keeping_hosts) +
+                                   " do not see each other's\n  try: --run DIR on a file system "
+                                   "that they share, or --checkpoints per-host");
+    if (options_.checkpoints == folder_kind::per_host && keepers.size() < hosts)
+      throw failure(exit_disk, plan_.choice.folder +
+                                   ": hosts see one folder there\n  try: --checkpoints shared, or "
+                                   "--run DIR on a disk of each host");
+  });
+}
+
+// What the run goes on from, or branches off; empty: it begins. Of all ranks the first has it.
+std::string planner::find_checkpoint_of_run() {
+  const run_choice &choice = plan_.choice;
+  const bool goes_on = choice.goes_on(), is_latest = choice.checkpoint == "latest";
+  const std::string where = checkpoints_of(choice.folder);
+  auto warn = [&](const std::string &text) { run_.warn(text); };
+  if (goes_on && !plan_.is_dry)
+    run_.ranks.together([&] {
+      if (sources_.groups->keeps())
+        recover_checkpoints(where);
+    });
+  if (goes_on && !plan_.is_dry && is_latest && !sources_.groups->is_one())
+    return share_newest_checkpoint(run_.ranks, *sources_.groups, run_.prog, where, warn);
+  std::string path;
+  run_.ranks.together([&] {
+    if (run_.is_first() && !choice.checkpoint.empty())
+      path = find_checkpoint(choice.checkpoint, where, run_.prog, warn).path;
+    if (!path.empty() && goes_on && !is_latest) // the newest that is whole
+      refuse_older(path, where);
+  });
+  return path;
+}
+
+// Finds the run's folder and the checkpoint to go on from, before anything is allocated.
+void planner::find_extent() {
+  plan_.order.seed = options_.seed;
+  take_folders();
+  run_.ranks.together([&] {
+    if (sources_.groups->keeps() && !plan_.choice.goes_on())
+      check_given_up(plan_.choice.folder, input_files_of(run_.prog, options_));
+    if (!run_.is_first())
+      return;
     if (options_.sample_every > 0)
       check_folder_of_run(sample_folder(plan_.choice.folder).path());
     if (!options_.no_tensorboard)
       check_folder_of_run(events_of(plan_.choice.folder));
-    if (!goes_on)
-      check_given_up(plan_.choice.folder, input_files_of(run_.prog, options_));
     plan_.origin.parameters = weights_to_begin_with();
     plan_.origin.renames = options_.rename;
+  });
+  std::string path = find_checkpoint_of_run();
+  run_.ranks.together([&] {
+    if (!run_.is_first())
+      return;
     if (plan_.choice.checkpoint.empty())
       return hold_to(plan_, {});
-    std::string where = checkpoints_of(plan_.choice.folder);
-    if (goes_on && !plan_.is_dry)
-      recover_checkpoints(where);
-    auto warn = [&](const std::string &text) { run_.warn(text); };
-    path = find_checkpoint(plan_.choice.checkpoint, where, run_.prog, warn).path;
-    if (path.empty() && options_.resume == "latest" && holds_run(plan_.choice.folder))
-      throw failure(exit_checkpoint, plan_.choice.folder +
-                                         ": its log has steps, but no checkpoint is there\n  try: "
-                                         "to bring its checkpoints back, --resume auto to begin "
-                                         "anew if it never had one, or --overwrite");
-    if (path.empty() && has_saved(plan_.choice.folder))
-      throw failure(exit_checkpoint,
-                    where + ": the run has had a checkpoint, and none is there\n  try: to bring "
-                            "its checkpoints back (a disk that is not mounted?), or --overwrite "
-                            "without --resume");
-    if (!path.empty() && goes_on && plan_.choice.checkpoint != "latest") // the newest that is whole
-      refuse_older(path, where);
+    if (path.empty())
+      refuse_lost_checkpoints();
     choose_origin(path);
   });
   path = run_.ranks.broadcast(path);
@@ -149,6 +211,22 @@ void planner::find_extent() {
   if (plan_.has_own_checkpoint && plan_.resumed.watched == options_.keep.watched() &&
       !options_.new_data)
     plan_.best = plan_.resumed.best;
+}
+
+// A run whose checkpoints are out of sight does not begin anew.
+void planner::refuse_lost_checkpoints() const {
+  const std::string &folder = plan_.choice.folder;
+  if (options_.resume == "latest" && holds_run(folder))
+    throw failure(exit_checkpoint, folder +
+                                       ": its log has steps, but no checkpoint is there\n  try: "
+                                       "to bring its checkpoints back, --resume auto to begin "
+                                       "anew if it never had one, or --overwrite");
+  if (has_saved(folder))
+    throw failure(exit_checkpoint,
+                  checkpoints_of(folder) +
+                      ": the run has had a checkpoint, and none is there\n  try: to bring "
+                      "its checkpoints back (a disk that is not mounted?), or --overwrite "
+                      "without --resume");
 }
 
 // By default under the next number that nobody else takes at this moment.
@@ -255,6 +333,9 @@ describe_data(const trainer_options &options, const run_plan &plan, const run_so
   if (const int64_t rest = data.left_out(data_part::training); rest > 0)
     text += "; " + left_out_text(rest, /*of_each_epoch=*/true);
   std::vector<std::pair<std::string, std::string>> rows = {{"training data", text}};
+  if (plan.keeping_hosts.size() > 1)
+    rows.emplace_back("folder", plan.choice.folder + " on each of " + list_of(plan.keeping_hosts) +
+                                    ", which do not share it");
   if (plan.order.seed != options.seed)
     rows.emplace_back("seed", std::to_string(plan.order.seed) + ", of the checkpoint");
   if (!evaluates(options))
@@ -269,10 +350,11 @@ describe_data(const trainer_options &options, const run_plan &plan, const run_so
 }
 
 // What is too little for `count` checkpoints in the folder of a run; empty where they fit.
-static std::string lacking_space(const std::string &folder, const program &program, int ranks,
+static std::string lacking_space(const std::string &folder, const program &program, size_t ranks,
                                  int64_t count) {
   const int64_t needed = count * checkpoint_writer::snapshot_bytes(program, /*ranks=*/1),
-                files = count * (ranks + 2); // each its folder and the manifest
+                files =
+                    count * (static_cast<int64_t>(ranks) + 2); // each its folder and the manifest
   const std::string place = existing_part(folder);
   const std::optional<int64_t> bytes = available_bytes(place), nodes = available_files(place);
   const std::string begin =
@@ -291,9 +373,9 @@ static std::string lacking_space(const std::string &folder, const program &progr
 
 // One more checkpoint must fit beside those that are there; of a new run that says how many it
 // writes those that stay, too.
-void check_space(const run &run, const run_plan &plan) {
+void check_space(const run &run, const run_plan &plan, const folder_groups &groups) {
   const trainer_options &options = run.options;
-  const int ranks = run.ranks.size();
+  const size_t ranks = groups.members().size();
   const int64_t largest = checkpoint_writer::snapshot_bytes(run.prog, ranks);
   const std::optional<int64_t> limit = file_size_limit();
   std::string text = lacking_space(plan.choice.folder, run.prog, ranks, 1),
@@ -313,17 +395,14 @@ void check_space(const run &run, const run_plan &plan) {
                          std::min(options.keep.newest + 1, static_cast<int64_t>(saves)));
   }
   if (!text.empty())
-    run.warn(text);
+    run.warn_here(text);
 }
 
 void warn_of_links(const run &run, const std::string &folder) {
   const std::vector<std::string> links = linked_checkpoints(folder);
   if (links.empty())
     return;
-  std::string names;
-  for (const std::string &link : links)
-    names += (names.empty() ? "" : ", ") + link;
-  run.warn(folder + ": " + names + (links.size() == 1 ? ": is a link" : ": are links") +
+  run.warn(folder + ": " + list_of(links) + (links.size() == 1 ? ": is a link" : ": are links") +
            ", which --keep neither counts nor removes");
 }
 

@@ -5,6 +5,7 @@
 // checkpoints are recovered; nothing else changes.
 #pragma once
 
+#include "runtime/checkpoint/folder_groups.h"
 #include "runtime/run/run.h"
 #include "runtime/run/run_choice.h"
 #include "runtime/run/run_folder.h"
@@ -19,6 +20,7 @@ namespace trainc {
 struct run_plan {
   bool is_dry = false; // one step, and nothing of it is kept
   run_choice choice;
+  std::vector<std::string> keeping_hosts; // each with a folder of the run
   std::optional<kept_run> before; // what the run that goes on, or is branched off from, says
   run_origin origin;
   checkpoint_info resumed;         // the checkpoint it begins with; no path: there is none
@@ -38,7 +40,8 @@ struct run_plan {
 
 // What a run holds from its planning on.
 struct run_sources {
-  std::optional<run_folder> folder; // locked; of the first rank, without --dry-run
+  std::optional<folder_groups> groups; // of the run's folder
+  std::optional<run_folder> folder;    // locked; of a rank that keeps one, without --dry-run
   std::optional<loader> data;
   std::optional<loader> validation; // where held-out samples have files of their own
   // Those of an evaluation, and where they are.
@@ -60,9 +63,9 @@ bool evaluates(const trainer_options &options);
 std::vector<std::pair<std::string, std::string>>
 describe_data(const trainer_options &options, const run_plan &plan, const run_sources &sources);
 
-// Of the first rank, each. Throws `failure` (exit_disk) where a dry run finds no room for a
-// checkpoint; else warns.
-void check_space(const run &run, const run_plan &plan);
+// Of a rank that keeps the run's folder. Throws `failure` (exit_disk) where a dry run finds no room
+// for a checkpoint; else warns.
+void check_space(const run &run, const run_plan &plan, const folder_groups &groups);
 
 // Checkpoints in the folder that are links: somebody has them elsewhere.
 void warn_of_links(const run &run, const std::string &folder);

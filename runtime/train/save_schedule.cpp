@@ -10,11 +10,11 @@
 
 namespace trainc {
 
-void save_schedule::set_up(const std::string &path, const sample_order &order, bool background,
-                           int64_t saved_step) {
+void save_schedule::set_up(const std::string &path, const folder_groups &groups,
+                           const sample_order &order, bool background, int64_t saved_step) {
   background_ = background;
   saved_step_ = saved_step;
-  writer_.emplace(run_.prog, run_.places(), run_.target, run_.ranks, real_file_operations(),
+  writer_.emplace(run_.prog, run_.places(), run_.target, run_.ranks, groups, real_file_operations(),
                   checkpoints_of(path), run_.options.keep, order, background_);
 }
 

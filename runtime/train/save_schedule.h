@@ -21,8 +21,8 @@ public:
 
   // Makes the writer, which takes all memory; `path`: the run's folder. `saved_step`: that of the
   // checkpoint of its own from which it goes on; -1: there is none. Collective; throws `failure`.
-  void set_up(const std::string &path, const sample_order &order, bool background,
-              int64_t saved_step);
+  void set_up(const std::string &path, const folder_groups &groups, const sample_order &order,
+              bool background, int64_t saved_step);
   // Before the first checkpoint: checkpoint_writer::open. `prunes`: superfluous ones may be there.
   void open(uint64_t goes_on_from, bool prunes);
 

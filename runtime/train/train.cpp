@@ -122,6 +122,7 @@ private:
   void allocate();
   void load_parameters();
   void begin();
+  std::string configuration_of_start() const;
   void train_to_the_end();
   void take_steps();
   int take_step(int64_t step);
@@ -132,7 +133,8 @@ private:
   int write_sample(int64_t step);
   bool show(int64_t step, const std::function<int(int64_t)> &work, bool is_saved);
   template <typename Work> int or_save(int64_t done, Work work);
-  run_position position_at(int64_t step) const;
+  // `skipped_after`: how many steps were taken since, and skipped.
+  run_position position_at(int64_t step, int64_t skipped_after = 0) const;
   run_end end();
   void save(int64_t step) { saves_.save(position_at(step), is_last(step)); }
   void save_evaluation(int64_t step);
@@ -184,11 +186,11 @@ trainer::trainer(run &run, const run_plan &plan, run_sources &sources)
   allocate();
   load_parameters();
   if (keeps_checkpoints())
-    saves_.set_up(run_.ranks.broadcast(plan_.choice.folder), plan_.order, !options_.no_background,
+    saves_.set_up(plan_.choice.folder, *sources_.groups, plan_.order, !options_.no_background,
                   plan_.has_own_checkpoint ? plan_.resumed.step : -1);
   run_.ranks.together([&] {
-    if (run_.is_first() && !options_.no_checkpoints)
-      check_space(run_, plan_);
+    if (sources_.groups->keeps() && !options_.no_checkpoints)
+      check_space(run_, plan_, *sources_.groups);
     if (run_.is_first())
       warn_of_rate(run_, plan_, scalars_.schedule(), *sources_.data);
   });
@@ -198,7 +200,7 @@ void trainer::allocate() {
   const bool copies =
       keeps_checkpoints() && (!options_.no_background || run_.target.keeps_state_in_parts());
   const int64_t snapshot =
-      copies ? checkpoint_writer::snapshot_bytes(run_.prog, run_.ranks.size()) : 0;
+      copies ? checkpoint_writer::snapshot_bytes(run_.prog, sources_.groups->members().size()) : 0;
   const int64_t feeds = (sources_.validation ? 2 : 1) * batch_feed::bytes(run_.prog, run_.target);
   run_.target.allocate(memory_use::training, plan_.layout.micro_batches, snapshot + feeds);
   feed_.emplace(run_.prog, run_.target, *sources_.data);
@@ -223,13 +225,26 @@ void trainer::load_parameters() {
     take_initial_values(run_, plan_.origin);
 }
 
+// One of all hosts, as the first rank sees the run.
+std::string trainer::configuration_of_start() const {
+  const run_start start = start_of(run_);
+  std::string id = plan_.choice.goes_on() && plan_.before ? plan_.before->configuration.id : "";
+  if (id.empty())
+    id = format_text("%s-%s-%d", start.date.c_str(), start.host.c_str(), getpid());
+  return configuration_text(
+      run_.prog, run_.table, options_,
+      {id, plan_.layout, sources_.data->identities(),
+       sources_.validation ? sources_.validation->identities() : std::vector<data_identity>(),
+       plan_.order.number, plan_.order.seed, plan_.origin, start});
+}
+
 // Changes what the run keeps, once nothing stands against the new work. What the run is from now on
 // is written last: until then a resumed one is what it was.
 void trainer::begin() {
-  const bool changes = run_.is_first() && !plan_.is_dry;
+  std::optional<run_folder> &own_folder = sources_.folder;
   run_.ranks.together([&] {
-    if (changes && !plan_.choice.goes_on())
-      sources_.folder->clear();
+    if (own_folder && !plan_.choice.goes_on())
+      own_folder->clear();
   });
   run_.ranks.together([&] {
     if (saves_.saves() && run_.is_first())
@@ -237,21 +252,19 @@ void trainer::begin() {
   });
   saves_.open(plan_.has_own_checkpoint ? plan_.resumed.sequence : UINT64_MAX,
               /*prunes=*/plan_.choice.goes_on());
+  const std::string configuration = run_.ranks.broadcast(configuration_of_start());
   run_.ranks.together([&] {
     const std::string &folder = plan_.choice.folder;
+    const bool changes = run_.is_first() && !plan_.is_dry;
     if (changes)
-      sources_.folder->begin_samples(plan_.first, /*writes=*/text_.has_value());
+      own_folder->begin_samples(plan_.first, /*writes=*/text_.has_value());
     if (changes && text_)
       text_->open(folder);
     output_.open_log(changes ? log_of(folder) : "", plan_.first);
     output_.log->expect(held_out_->results());
     warn_of_log(run_, plan_, *output_.log);
-    if (changes)
-      sources_.folder->write_configuration(
-          run_.prog, run_.table, options_,
-          {plan_.layout, sources_.data->identities(),
-           sources_.validation ? sources_.validation->identities() : std::vector<data_identity>(),
-           plan_.order.number, plan_.order.seed, plan_.origin, start_of(run_)});
+    if (own_folder)
+      own_folder->write_configuration(configuration);
     if (changes)
       output_.events.begin(run_, plan_, held_out_->results(), gradient_->batches_per_step());
   });
@@ -316,7 +329,7 @@ void trainer::take_steps() {
     const int requests = or_save(step - 1, [&] { return take_step(step); });
     last_step_ = step;
     if (requests & gone_request)
-      folder_.give_up(run_.is_first());
+      folder_.give_up();
     saves_.proceed(requests);
     end_request_ |= requests & end_requests;
     if (is_due(options_.checkpoint_every, step) || (requests & period_request))
@@ -389,14 +402,19 @@ void trainer::note_step(int64_t step, const step_result &found, double began_sec
   saves_.prune();
 }
 
-// Bad data end a run; what it has learnt before them, in its steps to `done`, is sound and stays.
+// Bad data end a run, at once or after steps that were skipped; what it has learnt before them, in
+// its steps to `done`, is sound and stays.
 template <typename Work> int trainer::or_save(int64_t done, Work work) {
   try {
     return work();
   } catch (const failure &error) {
-    if (!error.everywhere || error.code != exit_data || steps_taken_ == 0)
+    const bool was_skipped = error.code == exit_diverged && skipped_.are_of_data();
+    if (!error.everywhere || (error.code != exit_data && !was_skipped))
       throw;
-    saves_.save(position_at(done), /*last=*/false);
+    const int64_t skipped = was_skipped ? skipped_.in_a_row() : 0,
+                  sound = was_skipped ? done + 1 - skipped : done;
+    if (sound > plan_.first)
+      saves_.save(position_at(sound, skipped), /*last=*/false);
     throw;
   }
 }
@@ -474,7 +492,7 @@ bool trainer::show(int64_t step, const std::function<int(int64_t)> &work, bool i
     if (requests == no_request)
       break;
     if (requests & gone_request)
-      folder_.give_up(run_.is_first());
+      folder_.give_up();
     end_request_ |= requests & end_requests;
     is_saved = true;
     save(step);
@@ -482,11 +500,11 @@ bool trainer::show(int64_t step, const std::function<int(int64_t)> &work, bool i
   return is_saved;
 }
 
-run_position trainer::position_at(int64_t step) const {
+run_position trainer::position_at(int64_t step, int64_t skipped_after) const {
   return {step,
           batch_of(step + 1),
-          skipped_.all(),
-          loss_,
+          skipped_.all() - skipped_after,
+          skipped_after > 0 ? NAN : loss_,
           held_out_->results_of(step),
           skipped_.losses(),
           held_out_->best(),

@@ -22,6 +22,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
 
 namespace trainc {
@@ -63,8 +64,8 @@ protected:
     keep_policy policy;
     policy.newest = keep;
     auto saver = std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks,
-                                                     files, folder.path(), policy,
-                                                     sample_order{17, 8, 3}, background);
+                                                     folder_groups(ranks), files, folder.path(),
+                                                     policy, sample_order{17, 8, 3}, background);
     saver->open();
     return saver;
   }
@@ -212,8 +213,8 @@ TEST_F(CheckpointTest, PrunesWhenItIsTold) {
 
 TEST_F(CheckpointTest, KeepsEveryAndTheBest) {
   keep_policy policy = {2, 10, "held-out-loss"};
-  checkpoint_writer saver(trainer_program, memory.places, access, ranks, real_file_operations(),
-                          folder.path(), policy, sample_order{17, 8, 3});
+  checkpoint_writer saver(trainer_program, memory.places, access, ranks, folder_groups(ranks),
+                          real_file_operations(), folder.path(), policy, sample_order{17, 8, 3});
   saver.open();
   fill(1);
   double held_out[] = {3, NAN, 1.5, 2, 1.75, NAN, 1.5};
@@ -353,7 +354,7 @@ TEST_F(CheckpointTest, NewFoldersAreSynced) {
   expected.insert(expected.end(), inner.begin(), inner.end());
   EXPECT_EQ(files.calls, expected);
   files.calls.clear();
-  checkpoint_writer(trainer_program, memory.places, access, ranks, files,
+  checkpoint_writer(trainer_program, memory.places, access, ranks, folder_groups(ranks), files,
                     folder / "runs/toy/checkpoints", keep_policy(), sample_order{17, 8, 3})
       .open();
   EXPECT_EQ(files.calls, made("toy", "checkpoints"));
@@ -396,9 +397,9 @@ TEST_F(CheckpointTest, TheMarkOfTheFirstCheckpointIsTriedAgain) {
 TEST_F(CheckpointTest, AFolderThatIsMadeAgainIsSynced) {
   const std::string inner = folder / "run/checkpoints";
   auto writer_in = [&](file_operations &files) {
-    auto saver =
-        std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks, files,
-                                            inner, keep_policy(), sample_order{17, 8, 3});
+    auto saver = std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks,
+                                                     folder_groups(ranks), files, inner,
+                                                     keep_policy(), sample_order{17, 8, 3});
     saver->open();
     std::filesystem::remove_all(inner);
     return saver;
@@ -445,7 +446,11 @@ TEST_F(CheckpointTest, ANewLogIsSynced) {
   step_log(folder / "log.jsonl", 0, files);
   EXPECT_EQ(files.calls, synced);
   files.calls.clear();
-  step_log(folder / "log.jsonl", 3, files); // cut by way of another file
+  step_log(folder / "log.jsonl", 3, files); // goes on
+  EXPECT_EQ(files.calls, synced);
+  files.calls.clear();
+  folder.write("log.jsonl", "a note\n");
+  step_log(folder / "log.jsonl", 3, files); // written anew by way of another file
   ASSERT_GT(files.calls.size(), synced.size());
   EXPECT_TRUE(std::equal(synced.rbegin(), synced.rend(), files.calls.rbegin()));
   faulty_operations broken;
@@ -543,9 +548,9 @@ TEST_F(CheckpointTest, TheDamagedDoNotCount) {
     }
   }
   folder.write("step-00000030/rank-00000-of-00001.safetensors", "damaged");
-  auto saver = std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks,
-                                                   real_file_operations(), folder.path(),
-                                                   keep_policy(), sample_order{17, 8, 0}, false);
+  auto saver = std::make_unique<checkpoint_writer>(
+      trainer_program, memory.places, access, ranks, folder_groups(ranks), real_file_operations(),
+      folder.path(), keep_policy(), sample_order{17, 8, 0}, false);
   saver->open(newest().sequence);
   fill(25);
   save(*saver, 25);
@@ -577,24 +582,58 @@ TEST_F(CheckpointTest, WhatWasCompleteGetsItsNameBack) {
   EXPECT_EQ(newest().step, 3);
 }
 
-// With a checksum that agrees.
-TEST_F(CheckpointTest, AManifestThatNestsTooDeepIsDamaged) {
-  auto saver = writer(real_file_operations());
-  save(*saver, 1);
-  std::string path = folder / "step-00000001/manifest.json", text = read_bytes(path);
-  const std::string checksum = ",\n  \"crc32c\": \"";
-  text.resize(text.rfind(checksum));
-  const size_t depth = 1'000'000;
-  text += ",\n  \"x\": " + std::string(depth, '[') + std::string(depth, ']');
-  uint32_t sum = crc32c(0, text.data(), text.size());
-  folder.write("step-00000001/manifest.json",
-               text + format_text("%s%08x\"\n}\n", checksum.c_str(), sum));
+// What is said of a manifest that somebody has changed, with a checksum that agrees.
+static std::string problem_of_manifest(scratch_folder &folder,
+                                       const std::function<void(std::string &)> &change) {
+  const std::string name = "step-00000001/manifest.json", checksum = ",\n  \"crc32c\": \"";
+  const std::string before = read_bytes(folder / name);
+  std::string text = before.substr(0, before.rfind(checksum));
+  change(text);
+  folder.write(name, text + format_text("%s%08x\"\n}\n", checksum.c_str(),
+                                        crc32c(0, text.data(), text.size())));
+  std::string problem;
   try {
     read_manifest(folder / "step-00000001");
-    FAIL() << "it was taken";
   } catch (const failure &error) {
-    EXPECT_EQ(error.message, path + ": is damaged");
+    EXPECT_EQ(error.code, exit_checkpoint);
+    problem = error.message;
   }
+  folder.write(name, before);
+  return problem;
+}
+
+TEST_F(CheckpointTest, AManifestThatNestsTooDeepIsDamaged) {
+  save(*writer(real_file_operations()), 1);
+  const size_t depth = 1'000'000;
+  EXPECT_EQ(problem_of_manifest(folder,
+                                [&](std::string &text) {
+                                  text += ",\n  \"x\": " + std::string(depth, '[') +
+                                          std::string(depth, ']');
+                                }),
+            std::string(folder / "step-00000001/manifest.json") + ": is damaged");
+}
+
+TEST_F(CheckpointTest, AbsurdNumbersOfAManifestAreNamed) {
+  save(*writer(real_file_operations()), 1);
+  for (const char *name : {"step", "batches_taken", "skipped_steps", "samples_per_batch",
+                           "data_order", "sequence", "seed", "count", "variance"})
+    for (const char *value :
+         {"-1", "-9223372036854775808", "9223372036854775807", "1e300", "null"}) {
+      const bool is_taken = (std::string(name) == "seed" && value[0] == '9') ||
+                            (std::string(name) == "variance" && value[0] != '-' && value[0] != 'n');
+      const std::string problem = problem_of_manifest(folder, [&](std::string &text) {
+        const std::string member = format_text("\"%s\": ", name);
+        const size_t at = text.find(member);
+        ASSERT_NE(at, std::string::npos) << name;
+        const size_t begin = at + member.size(), end = text.find_first_of(",}\n", begin);
+        text.replace(begin, end - begin, value);
+      });
+      if (is_taken)
+        EXPECT_EQ(problem, "") << name << ' ' << value;
+      else
+        EXPECT_NE(problem.find(format_text("is damaged: '%s' is ", name)), std::string::npos)
+            << name << ' ' << value << ": " << problem;
+    }
 }
 
 TEST_F(CheckpointTest, PathsNameCheckpoints) {

@@ -318,7 +318,9 @@ TEST(RunConfiguration, IsAsItWasWhereTheDiskFails) {
   faulty_operations files;
   run_folder run(folder / "toy", false, files);
   const std::string path = configuration_of(folder / "toy");
-  auto write = [&] { run.write_configuration(trainer_program, table, options, run_facts()); };
+  auto write = [&] {
+    run.write_configuration(configuration_text(trainer_program, table, options, run_facts()));
+  };
   write();
   const std::string before = read_bytes(path);
   options.steps = 4;
