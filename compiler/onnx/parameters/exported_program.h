@@ -45,7 +45,8 @@ public:
   llvm::ArrayRef<std::string> outputs() const { return results; }
   /// Buffers that the program changes, by target: the calls that make their new values.
   llvm::ArrayRef<std::pair<std::string, std::string>> changedBuffers() const { return changes; }
-  /// Whether the signature has a buffer or constant of this name in the module.
+  /// Names in the module of all buffers and constants, in no order.
+  const llvm::StringSet<> &bufferTargets() const { return bufferNames; }
   bool isBuffer(llvm::StringRef target) const { return bufferNames.contains(target); }
   /// Whether the signature has an input of this name: parameter, buffer, constant or user's.
   bool listsInput(llvm::StringRef placeholder) const { return placeholders.contains(placeholder); }

@@ -332,15 +332,54 @@ private:
            any_of(program.sourcesOf(name), isOne);
   }
 
-  // A call that stands for others, too: they may have read another parameter that was equal.
+  // Buffers and constants that no call names and no initializer holds: unused, or merged with what
+  // was equal. One that every layer has, such as a mask, was merged with the first.
+  std::vector<StringRef> goneBuffers() const {
+    auto isThere = [&](StringRef target) {
+      return calls.mentioned.count(target) || !calls.isLost(target.str());
+    };
+    llvm::StringSet<> there{"num_batches_tracked"};
+    std::vector<StringRef> gone;
+    for (StringRef target : program.bufferTargets().keys())
+      if (isThere(target))
+        there.insert(attributeOf(target));
+      else
+        gone.push_back(target);
+    llvm::erase_if(gone, [&](StringRef target) { return there.contains(attributeOf(target)); });
+    return gone;
+  }
+
+  // Whether an equal operation may have read a constant where this one reads a parameter. A number
+  // of the code leaves no trace, a buffer its name. It was equal if all elements are, unless that
+  // is what a norm had, and else if it is a copy, as its name then says. Or another operation shows
+  // that there was such a constant.
+  bool mayBeConstant(const Read &use, ArrayRef<std::string> owners,
+                     ArrayRef<StringRef> gone) const {
+    const TensorBytes &values = calls.tensorOf(use.name());
+    const bool isOfNorm = StringRef(use.node->op_type()).ends_with("Normalization");
+    return values.shape.empty() || (isUniform(values) && !gone.empty() && !isOfNorm) ||
+           any_of(gone,
+                  [&](StringRef buffer) {
+                    return any_of(owners, [&](StringRef owner) {
+                      return attributeOf(buffer).contains(attributeOf(owner));
+                    });
+                  }) ||
+           any_of(claims.uses, [&](const Claim &claim) {
+             return claim.form == Form::constant && claim.node->input(claim.input) == use.name();
+           });
+  }
+
+  // A call that stands for others, too: they may have read another parameter that was equal, or a
+  // constant.
   bool findMergedCalls(const llvm::StringSet<> &merged) {
+    const std::vector<StringRef> gone = goneBuffers();
     bool any = false;
     for (const Made &made : calls.calls)
       for (const Read &use :
            merged.contains(made.call.name) ? calls.usesIn(made) : std::vector<Read>()) {
         const std::vector<std::string> own = ownersOf(use), equal = equalParameters(use, own);
         lost.undecided.insert(equal.begin(), equal.end());
-        if (!equal.empty())
+        if (!equal.empty() || mayBeConstant(use, own, gone))
           lost.undecided.insert(own.begin(), own.end());
         any |= !own.empty() || !equal.empty();
       }

@@ -49,6 +49,9 @@ void RecordedCalls::collect(onnx::NodeProto &node) {
     if (module)
       usedIn[*module].push_back(parameter);
   }
+  for (const std::string &reference : call->references)
+    if (StringRef buffer = program.bufferAt(reference); !buffer.empty())
+      mentioned.insert(buffer.str());
   auto [number, isNew] = callNumbers.try_emplace(call->name, calls.size());
   if (isNew)
     calls.push_back({*call, {}});

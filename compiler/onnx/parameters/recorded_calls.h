@@ -49,7 +49,7 @@ struct RecordedCalls {
   std::vector<Made> calls;                                 // in order
   std::map<std::string, std::vector<std::string>> origins; // by initializer
   std::map<std::string, std::vector<std::string>> usedIn;  // parameters, by module
-  std::set<std::string, std::less<>> mentioned;            // parameters that calls name
+  std::set<std::string, std::less<>> mentioned;            // parameters, buffers that calls name
   std::set<std::string, std::less<>> held;                 // parameters that initializers are
   std::vector<const onnx::NodeProto *> callless;
   llvm::StringMap<std::string> passedOn; // first input of a callless node, by its outputs
