@@ -173,8 +173,8 @@ bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed);
 bool isUniform(const TensorBytes &tensor);
 /// No NaN and no +infinity among its floats; -infinity is what masks hold.
 bool isSound(const TensorBytes &tensor);
-/// No two rows (of the last dimension) are equal; no two columns.
-bool rowsDiffer(const TensorBytes &tensor);
+/// No two rows are equal: of the last axis, or of whichever axis holds them. No two columns.
+bool rowsDiffer(const TensorBytes &tensor, bool anywhere);
 bool columnsDiffer(const TensorBytes &tensor);
 /// One of its numbers at least is neither whole nor one that fewer digits could say: none of them
 /// was cast to a shorter type and back.

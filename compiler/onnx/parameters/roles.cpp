@@ -275,9 +275,15 @@ private:
       return true;
     if (!isMadeBy(name, kRearranges | kChooses | kCasts))
       return false;
-    const bool choosesRows = baseName(name) == "embedding";
+    auto isTable = [](StringRef one) { return baseName(one) == "embedding"; };
+    auto movesRows = [](StringRef one) {
+      return isMadeBy(one, kRearranges | kChooses) &&
+             !is_contained({"embedding", "unsqueeze", "clone", "contiguous"}, baseName(one));
+    };
+    const bool choosesRows = isTable(name) || any_of(others, isTable);
+    const bool anywhere = !isTable(name) && (movesRows(name) || any_of(others, movesRows));
     const unsigned allowed =
-        kRearranges | kChooses | kCasts | kNumbers | (choosesRows ? kRepeats | kAdds : 0);
+        kRearranges | kChooses | kCasts | kNumbers | (isTable(name) ? kRepeats | kAdds : 0);
     auto any = [&](unsigned kinds) {
       return any_of(others, [&](StringRef one) { return isMadeBy(one, kinds); });
     };
@@ -286,7 +292,7 @@ private:
                     return isMadeBy(one, allowed) || program.isBuffer(one);
                   }) &&
            (!(isMadeBy(name, kCasts) || any(kCasts)) || hasAllDigits(*parameter.tensor)) &&
-           (!choosesRows || rowsDiffer(*parameter.tensor)) &&
+           (!choosesRows || rowsDiffer(*parameter.tensor, anywhere)) &&
            (!any(kRepeats) || columnsDiffer(*parameter.tensor)) && !(any(kAdds) && any(kChooses));
   }
 

@@ -77,15 +77,37 @@ bool isSound(const TensorBytes &tensor) {
                                    : !hasUnsound<uint32_t>(tensor, 0x7f800000);
 }
 
-bool rowsDiffer(const TensorBytes &tensor) {
-  if (tensor.shape.empty() || tensor.shape.back() == 0)
-    return false;
-  size_t bytes = static_cast<size_t>(tensor.shape.back() * elementBytes(tensor.dataType));
-  llvm::StringSet<> rows;
-  for (size_t at = 0; at < tensor.bytes.size(); at += bytes)
-    if (!rows.insert(StringRef(tensor.bytes.data() + at, bytes)).second)
+// Vectors of so many elements, `stride` apart.
+static bool vectorsDiffer(const TensorBytes &tensor, int64_t length, int64_t stride) {
+  const int64_t width = elementBytes(tensor.dataType);
+  llvm::StringSet<> vectors;
+  for (int64_t i = 0; i < tensor.count / length; ++i) {
+    std::string vector;
+    for (int64_t k = 0; k < length; ++k) {
+      const int64_t at = (i / stride * length + k) * stride + i % stride;
+      vector.append(tensor.bytes.data() + at * width, width);
+    }
+    if (!vectors.insert(vector).second)
       return false;
+  }
   return true;
+}
+
+bool rowsDiffer(const TensorBytes &tensor, bool anywhere) {
+  if (tensor.shape.empty() || tensor.count == 0)
+    return false;
+  if (!anywhere)
+    return vectorsDiffer(tensor, tensor.shape.back(), 1);
+  int64_t stride = tensor.count, axes = 0;
+  for (int64_t size : tensor.shape) {
+    stride /= size;
+    if (size == 1)
+      continue;
+    ++axes;
+    if (!vectorsDiffer(tensor, size, stride))
+      return false;
+  }
+  return axes > 1 || vectorsDiffer(tensor, 1, 1);
 }
 
 bool columnsDiffer(const TensorBytes &tensor) {
