@@ -267,7 +267,8 @@ private:
   // one there and back: numbers with all their digits were not rounded. Of a table's rows, whether
   // a repetition was one of the rows' numbers or of the table: then columns, or rows, are equal.
   // And whether a sum was: with a number, as it is where nothing is chosen of the table, the table
-  // would have the same gradient, and the same updates except weight decay.
+  // would have the same gradient, and the same updates except weight decay. A buffer may number
+  // rows; else it says nothing, as an operation's result may have its name: index.
   bool isSelection(const Parameter &parameter, const std::string &origin,
                    ArrayRef<std::string> others) const {
     const StringRef name = parameter.name;
@@ -288,8 +289,8 @@ private:
       return any_of(others, [&](StringRef one) { return isMadeBy(one, kinds); });
     };
     return all_of(others,
-                  [&](StringRef one) { // or a table of positions
-                    return isMadeBy(one, allowed) || program.isBuffer(one);
+                  [&](StringRef one) {
+                    return isMadeBy(one, allowed) || (choosesRows && program.isBuffer(one));
                   }) &&
            (!(isMadeBy(name, kCasts) || any(kCasts)) || hasAllDigits(*parameter.tensor)) &&
            (!choosesRows || rowsDiffer(*parameter.tensor, anywhere)) &&
