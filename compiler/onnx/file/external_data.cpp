@@ -5,6 +5,8 @@
 #include "compiler/onnx/file/model_file.h"
 #include "runtime/files/inner_path.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA1.h"
+#include <array>
 #include <cstdlib>
 
 using namespace llvm;
@@ -47,6 +49,13 @@ static std::unique_ptr<MappedFile> openInside(const std::string &modelPath,
   return file;
 }
 
+/// As ONNX has it: SHA-1 of the whole file.
+static std::string digestOf(ArrayRef<char> bytes) {
+  std::array<uint8_t, 20> digest =
+      SHA1::hash(ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+  return toHex(digest, /*LowerCase=*/true);
+}
+
 std::vector<std::string> ModelFile::paths() const {
   std::vector<std::string> all{filePath};
   for (const auto &entry : external)
@@ -78,12 +87,14 @@ bool ModelFile::resolveExternal(const onnx::TensorProto &tensor, TensorBytes &re
     (void)report.error(ExitCode::unreadableModel, filePath, subject + message, advice);
     return false;
   };
-  std::string location;
+  std::string location, checksum;
   int64_t needed = valueBytes(result.dataType, result.count);
   int64_t offset = 0, length = needed;
   for (const onnx::StringStringEntryProto &entry : tensor.external_data()) {
     if (entry.key() == "location")
       location = entry.value();
+    if (entry.key() == "checksum")
+      checksum = StringRef(entry.value()).lower();
     int64_t *number = entry.key() == "offset"   ? &offset
                       : entry.key() == "length" ? &length
                                                 : nullptr;
@@ -92,8 +103,12 @@ bool ModelFile::resolveExternal(const onnx::TensorProto &tensor, TensorBytes &re
   }
   auto &file = external[location];
   std::string why;
-  if (!file)
+  if (!file) {
     file = openInside(filePath, location, why);
+    if (file && !checksum.empty() && checksum != digestOf(file->bytes()))
+      return fail(": file '" + location + "' has other contents than its checksum " + checksum,
+                  "copy the data file again");
+  }
   if (!file)
     return fail(
         ": file '" + location + "' " + why,

@@ -94,14 +94,16 @@ onnx::TensorProto &weightOf(onnx::ModelProto &model) {
 }
 
 std::string external(const std::string &location, const std::string &offset = "0",
-                     const std::string &length = "24") {
+                     const std::string &length = "24", const std::string &checksum = "") {
   onnx::ModelProto model = product();
   onnx::TensorProto &weight = weightOf(model);
   weight.clear_raw_data();
   weight.set_data_location(onnx::TensorProto::EXTERNAL);
   std::pair<const char *, std::string> entries[] = {
-      {"location", location}, {"offset", offset}, {"length", length}};
+      {"location", location}, {"offset", offset}, {"length", length}, {"checksum", checksum}};
   for (const auto &[key, value] : entries) {
+    if (value.empty() && key == std::string("checksum"))
+      continue;
     auto *entry = weight.add_external_data();
     entry->set_key(key);
     entry->set_value(value);
@@ -165,6 +167,16 @@ TEST_F(OnnxReader, SurvivesFlippedBytes) {
     bool refused = failed(read(path())); // before the report is looked at
     EXPECT_EQ(refused, !report.empty());
   }
+}
+
+TEST_F(OnnxReader, ComparesChecksumsOfExternalData) {
+  std::ofstream(path("sum.bin")) << std::string(24, 'x');
+  const std::string digest = "f7228ea6b178df32077280927f544cf46831a5e7"; // sha1sum
+  write(external("sum.bin", "0", "24", digest));
+  EXPECT_TRUE(succeeded(read(path()))) << report.text();
+  std::ofstream(path("sum.bin")) << std::string(23, 'x') << 'y';
+  refuse(external("sum.bin", "0", "24", digest), "has other contents than its checksum",
+         ExitCode::unreadableModel);
 }
 
 TEST_F(OnnxReader, RefusesExternalDataOutsideTheFolder) {
