@@ -144,8 +144,16 @@ def _cached(program, path, arguments, is_temporary):
     return str(folder / "out"), told
 
 
+_LARGE = 16 << 20  # bytes: such a file is compared by its size alone
+
+
+def _mark_of(path):
+    size = os.path.getsize(path)
+    return [size, _digest_of(path) if size < _LARGE else ""]
+
+
 def _marks_of(names, folder=""):
-    return {name: [os.path.getsize(os.path.join(folder, name)), _digest_of(os.path.join(folder, name))] for name in names}
+    return {name: _mark_of(os.path.join(folder, name)) for name in names}
 
 
 def _have_marks(files, folder=""):
