@@ -520,6 +520,11 @@ static int checkFile(const CheckOptions &options, const std::string &folder) {
 }
 
 static int check(const CheckOptions &options) {
+  if (!options.records && (options.word(0).empty() || !llvm::sys::fs::exists(options.word(0))))
+    throw trainc::failure(exit_usage,
+                          options.word(0).empty()
+                              ? "no file is given\n  try: trainc-check-gradient FILE.mlir"
+                              : options.word(0) + ": does not exist");
   const std::string &keep = options.keep;
   llvm::SmallString<128> folder(keep);
   if (keep.empty() ? llvm::sys::fs::createUniqueDirectory("trainc-check", folder)
