@@ -110,10 +110,8 @@ std::vector<data_identity> loader::identities() const {
     for (const data_array::piece &piece : array.pieces) {
       result.push_back({input.tensor.name, piece.file->path(), piece.file->size(),
                         sampled_digest(*piece.file), share, name_of(array.type)});
-      if (struct stat own; fstat(piece.file->descriptor(), &own) == 0) {
+      if (struct stat own; fstat(piece.file->descriptor(), &own) == 0)
         result.back().modified = own.st_mtim.tv_sec * int64_t{1'000'000'000} + own.st_mtim.tv_nsec;
-        result.back().inode = static_cast<int64_t>(own.st_ino);
-      }
     }
   };
   for (const source &from : sources_)

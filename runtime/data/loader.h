@@ -76,11 +76,9 @@ struct data_identity {
   std::string input, path;
   int64_t bytes = 0;
   uint32_t digest = 0;
-  int64_t share = 0; // of a mixture, in 1/mixture::block_size; 0: it is none
-  std::string type;  // of its elements, as npy.h names it; empty: not known
-  // The file on this host: when it was written, in ns since 1970, and its number in the file
-  // system; 0: not known.
-  int64_t modified = 0, inode = 0;
+  int64_t share = 0;    // of a mixture, in 1/mixture::block_size; 0: it is none
+  std::string type;     // of its elements, as npy.h names it; empty: not known
+  int64_t modified = 0; // when the file was written, in ns since 1970; 0: not known
 };
 
 // "3 samples of each epoch fill no batch and are left out", or "the last 3 samples fill ...".

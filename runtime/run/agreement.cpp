@@ -64,8 +64,11 @@ std::vector<rank_property> properties_of_data(const std::vector<data_identity> &
   for (const data_identity &file : data)
     result.push_back(
         {format_text("data of input '%s', file %d", file.input.c_str(), ++files[file.input]),
-         format_text("%" PRId64 " bytes of %s with digest %08x, share %.2f %%", file.bytes,
-                     file.type.c_str(), file.digest, static_cast<double>(file.share) / 100),
+         format_text("%" PRId64 " bytes of %s with digest %08x", file.bytes, file.type.c_str(),
+                     file.digest) +
+             (file.share == 0
+                  ? ""
+                  : format_text(", share %.2f %%", static_cast<double>(file.share) / 100)),
          file.path});
   return result;
 }

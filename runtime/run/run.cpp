@@ -253,8 +253,9 @@ loader run::open(const data_request &request) {
   ranks.together([&] {
     result->check_values(ranks.rank(), ranks.size());
     if (options.check_data) {
-      result->check_contents(ranks.rank(), ranks.size());
-      result->check_finite(ranks.rank(), ranks.size());
+      // Each host its own files.
+      result->check_contents(ranks.rank_on_host(), ranks.ranks_on_host());
+      result->check_finite(ranks.rank_on_host(), ranks.ranks_on_host());
     }
   });
   return std::move(*result);

@@ -75,8 +75,8 @@ std::vector<std::string> check_same_data(const run_configuration &kept, data_use
                                    "' had\n  try: --new-data to go on with " + files[0].path);
     for (size_t i = 0; i < std::min(old.size(), files.size()); ++i) {
       check_same_file(old[i], files[i], advice);
-      if (old[i].inode != 0 &&
-          (files[i].modified != old[i].modified || files[i].inode != old[i].inode))
+      const bool is_known = old[i].modified != 0 && files[i].path == old[i].path;
+      if (is_known && files[i].modified != old[i].modified)
         rewritten.push_back(files[i].path);
     }
     if (files.size() != old.size())

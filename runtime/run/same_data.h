@@ -13,7 +13,7 @@ namespace trainc {
 
 // Compares the data of a run, for training or for validation, with those that its configuration
 // names. Throws `failure` (exit_data) that names the first difference. Returns the paths of files
-// that are the same by size and sampled contents, and were written or put there since.
+// that are the same by size and sampled contents, and have been written since.
 enum class data_use { training, validation };
 std::vector<std::string> check_same_data(const run_configuration &kept, data_use use,
                                          const std::vector<data_identity> &data);

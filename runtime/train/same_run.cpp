@@ -2,6 +2,7 @@
 #include "runtime/train/same_run.h"
 
 #include "runtime/checkpoint/weight_files.h"
+#include "runtime/data/data_manifest.h"
 #include "runtime/files/run_files.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/run/same_data.h"
@@ -153,10 +154,10 @@ void find_loss_scale(const run &run, run_plan &plan) {
 
 static void warn_of_rewritten(const run &run, const std::vector<std::string> &paths) {
   for (const std::string &path : paths)
-    if (!run.options.check_data)
-      run.warn(path + ": was written again, or put there, since the run was started last; its size "
-                      "and sampled contents are the same\n  try: --check-data, which compares all "
-                      "of a file that trainc-data made");
+    if (!run.options.check_data || !read_data_manifest(path))
+      run.warn(path + ": was written again since the run was started last; its size and sampled "
+                      "contents are the same\n  try: --check-data, which compares all of a file "
+                      "that trainc-data made");
 }
 
 // Throws where the run would be trained on other data. Returns whether it is evaluated on others.
