@@ -56,6 +56,17 @@ static std::string digestOf(ArrayRef<char> bytes) {
   return toHex(digest, /*LowerCase=*/true);
 }
 
+/// With the contents that the checksum says, where there is one.
+static std::unique_ptr<MappedFile> openWhole(const std::string &modelPath,
+                                             const std::string &location,
+                                             const std::string &checksum, std::string &why) {
+  std::unique_ptr<MappedFile> file = openInside(modelPath, location, why);
+  if (!file || checksum.empty() || checksum == digestOf(file->bytes()))
+    return file;
+  why = "has other contents than its checksum " + checksum;
+  return nullptr;
+}
+
 std::vector<std::string> ModelFile::paths() const {
   std::vector<std::string> all{filePath};
   for (const auto &entry : external)
@@ -103,12 +114,8 @@ bool ModelFile::resolveExternal(const onnx::TensorProto &tensor, TensorBytes &re
   }
   auto &file = external[location];
   std::string why;
-  if (!file) {
-    file = openInside(filePath, location, why);
-    if (file && !checksum.empty() && checksum != digestOf(file->bytes()))
-      return fail(": file '" + location + "' has other contents than its checksum " + checksum,
-                  "copy the data file again");
-  }
+  if (!file)
+    file = openWhole(filePath, location, checksum, why);
   if (!file)
     return fail(
         ": file '" + location + "' " + why,

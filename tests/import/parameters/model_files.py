@@ -559,7 +559,7 @@ def initializers():
     for label, entries, says in (
             ("no location", [], "outside|location"), ("an empty location", [("location", "")], "outside|location"),
             ("a parent", [("location", "../w.bin")], "outside"), ("a parent within", [("location", "sub/../../w.bin")], "outside"),
-            ("a parent that stays inside", [("location", "sub/../w.bin")], "has '..' in it, which ONNX does not allow"),
+            ("a parent that stays inside", [("location", "sub/../w.bin")], "has '..' in it, which is not allowed"),
             ("an absolute location", [("location", "/etc/passwd")], "outside"), ("a zero in the location", [("location", "w.bin\0x")], "outside"),
             ("a file that is not there", [("location", "v.bin")], "does not exist"), ("a folder", [("location", "sub")], "not a regular file"),
             ("the model's folder", [("location", ".")], "is the model's folder"),
