@@ -225,8 +225,9 @@ int run_command(const trainer_table &table, trainer_options &options,
   if (options.wants_help)
     return ranks.rank() == 0 ? print_help(table, options) : exit_success;
   refuse_differences(ranks, properties_of_start(trainer_program, table, options), exit_usage);
+  std::optional<shared_configuration> shared;
   if (options.command->bit == command_train)
-    share_configuration(ranks, trainer_program, options);
+    shared.emplace(ranks, trainer_program, options);
   ranks.together([&] {
     complete_options(table, options, /*speaks=*/ranks.rank() == 0);
     check_remembered_products(options);
@@ -236,12 +237,15 @@ int run_command(const trainer_table &table, trainer_options &options,
   watchdog watch(ranks, computes, computes ? options.hang_timeout : 0);
   ranks.end_start();
   // Inside, so that MPI is still up: an error that the other ranks do not share ends them too.
-  return watch.supervise([&] {
+  const int code = watch.supervise([&] {
     run run(trainer_program, table, options, ranks, watch);
     int code = dispatch(run);
     // The result of training is its run, which is whole.
     return options.command->bit == command_train ? code : finish_standard_output(code, "");
   });
+  if (options.command->bit == command_train) // in others the first rank may work alone
+    ranks.begin_end();
+  return code;
 }
 
 int trainer_main(int count, char **arguments) {

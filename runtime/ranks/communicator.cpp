@@ -43,31 +43,36 @@ constexpr int patiences_of_start = 10;
 // knows another then that it could watch.
 class communicator::time_limit {
 public:
-  // After `patience` seconds it says this; after as many times as many it ends. 0: neither.
-  time_limit(double patience, int times, std::string word, std::string last_word) {
-    if (patience > 0)
-      thread_ = std::jthread([=, this](const std::stop_token &stop) {
-        if (times > 1 && passes(patience, stop))
-          fputs(word.c_str(), stderr);
-        if (!passes((times > 1 ? times - 1 : 1) * patience, stop))
-          return;
-        fputs(last_word.c_str(), stderr);
-        fflush(stdout);
-        _exit(exit_stalled); // the launcher takes that as the end of the job
-      });
+  // After so many seconds; 0: never.
+  time_limit(double seconds, std::string last_word) : time_limit(0, "", seconds, last_word) {}
+  // It says a word first.
+  time_limit(double seconds_to_word, std::string word, double seconds, std::string last_word) {
+    if (seconds <= 0)
+      return;
+    thread_ = std::jthread([=, this](const std::stop_token &stop) {
+      if (seconds_to_word > 0 && passes(seconds_to_word, stop))
+        fputs(word.c_str(), stderr);
+      if (!passes(seconds - seconds_to_word, stop))
+        return;
+      fputs(last_word.c_str(), stderr);
+      fflush(stdout);
+      _exit(exit_stalled); // the launcher takes that as the end of the job
+    });
   }
 
   static std::unique_ptr<time_limit> of_start(int rank, double patience) {
+    const double limit = patiences_of_start * patience;
     return std::make_unique<time_limit>(
-        patience, patiences_of_start,
+        patience,
         format_text("rank %d: the job has not started for %g s; it waits for ranks that have not "
                     "called MPI, or are stopped\n"
                     "  try: a command of mpirun that starts nothing but this trainer; hosts that "
                     "have each a name of its own\n",
                     rank, patience),
+        limit,
         format_text("rank %d: the job has not started for %g s, and ends\n"
                     "  try: a longer --hang-timeout, of which a start may take %d\n",
-                    rank, patiences_of_start * patience, patiences_of_start));
+                    rank, limit, patiences_of_start));
   }
 
 private:
@@ -150,13 +155,19 @@ communicator::communicator(only_rank) {}
 
 void communicator::end_start() { start_.reset(); }
 
+void communicator::begin_end() {
+  barrier();
+  ends_ = true;
+}
+
 communicator::~communicator() {
   if (!launched_)
     return;
   start_.reset();
   std::optional<time_limit> end;
   try {
-    end.emplace(patience_, 1, "", last_word_of_end(rank_name(rank_, getpid()), patience_));
+    if (ends_)
+      end.emplace(patience_, last_word_of_end(rank_name(rank_, getpid()), patience_));
   } catch (const std::system_error &) { // no thread for it
   }
   mpi_call(MPI_Finalize)();
@@ -181,16 +192,16 @@ void communicator::together(const std::function<void()> &work) {
     message = known.message;
   }
   const bool fails = code != exit_success;
-  int mine[2] = {fails ? rank_ : size_, fails}, lowest[2] = {mine[0], mine[1]};
-  int &first = lowest[0];
+  int mine[2] = {fails ? rank_ : size_, fails}, least[2] = {mine[0], mine[1]};
   if (size_ > 1) {
     waiting_for_ranks wait;
-    mpi_call(MPI_Allreduce)(mine, lowest, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (first < size_)
-      mpi_call(MPI_Bcast)(&code, 1, MPI_INT, first, MPI_COMM_WORLD);
+    mpi_call(MPI_Allreduce)(mine, least, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (least[0] < size_)
+      mpi_call(MPI_Bcast)(&code, 1, MPI_INT, least[0], MPI_COMM_WORLD);
   }
-  const bool all_fail = lowest[1] != 0, is_plain = first == 0 && ranks_on_host_ == size_;
-  if (first == rank_ && !all_fail && !is_plain && !message.empty())
+  const int first = least[0];
+  const bool all_fail = least[1] != 0, is_known_whose = first == 0 && ranks_on_host_ == size_;
+  if (first == rank_ && !all_fail && !is_known_whose && !message.empty())
     message = rank_name(rank_, getpid()) + ": " + message;
   if (first < size_)
     throw failure(static_cast<exit_code>(code), first == rank_ ? message : "", /*everywhere=*/true);

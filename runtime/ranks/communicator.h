@@ -28,8 +28,7 @@ class communicator {
 public:
   // Joins the other ranks if a launcher started us, else is the only rank. Where it takes more than
   // `patience` seconds until the start is over, standard error says what it may wait for, and ten
-  // times as many end the process with exit_stalled; 0: neither. Its end, too, has `patience`
-  // seconds.
+  // times as many end the process with exit_stalled; 0: neither.
   explicit communicator(double patience = 0);
   // The only rank, even where a launcher started the process.
   static communicator alone() { return communicator(only_rank{}); }
@@ -39,6 +38,9 @@ public:
 
   // The start is over: from now on others see who makes no progress.
   void end_start();
+  // The work of all ranks is over, and there is nothing left to wait for: from now on the end, too,
+  // has `patience` seconds. Collective.
+  void begin_end();
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -77,6 +79,7 @@ private:
   class time_limit;
   std::unique_ptr<time_limit> start_;
   double patience_ = 0; // seconds
+  bool ends_ = false;
   bool launched_ = false, threads_may_send_ = false;
   int rank_ = 0, size_ = 1, rank_on_host_ = 0, ranks_on_host_ = 1, first_on_host_ = 0;
   message_path *path_ = nullptr;

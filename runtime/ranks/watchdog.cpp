@@ -203,10 +203,14 @@ template <typename See> void watchdog::each_page(const See &see) const {
 // Where the network took the last messages, others may have heard all and ended.
 bool watchdog::is_left_alone(double time) const {
   const double since = own_->waits_since;
-  bool all_end =
-      since > 0 && time - since >= std::max(limit_, steps_of_patience * own_->longest_step);
-  each_page([&](const page &other) { all_end &= &other == own_ || other.what == activity::end; });
-  return all_end;
+  if (since <= 0 || time - since < std::max(limit_, steps_of_patience * own_->longest_step))
+    return false;
+  int others = 0, ended = 0;
+  each_page([&](const page &other) {
+    others += &other != own_;
+    ended += &other != own_ && other.what == activity::end;
+  });
+  return others > 0 && ended == others;
 }
 
 const watchdog::page *watchdog::silent(double time) const {
