@@ -13,7 +13,11 @@ tree=$(cd "$(dirname "$0")/.." && pwd)
 hours=
 [ "${1:-}" != --hours ] || { hours=$2; shift 2; }
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(damage ranks kills hosts disks interrupts soak)
+all=(damage ranks kills hosts disks interrupts soak)
+[ ${#parts[@]} -gt 0 ] || parts=("${all[@]}")
+for name in "${parts[@]}"; do
+  [[ " ${all[*]} " == *" $name "* ]] || { echo "tests/reliability.sh: no part '$name'; see the head of this file" >&2; exit 2; }
+done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -38,7 +42,6 @@ part() {
   # trainc, at random moments
   interrupts) KILLS=$(of 1000 40) run compile/interrupted.test ;;
   soak) run soak.sh ;;
-  *) echo "tests/reliability.sh: no part '$name'; see the head of this file" >&2; exit 2 ;;
   esac
 }
 
