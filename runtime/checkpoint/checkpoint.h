@@ -70,6 +70,9 @@ struct checkpoint_info {
   best_evaluation best; // of the run until then
   sample_order order;
   uint64_t sequence = 0; // the newest has the greatest
+  // The start of a run that wrote it: one step of two starts has two contents. Empty: it does not
+  // say.
+  std::string written_by;
   uint64_t fingerprint = 0;
   computed_from_parameters computed;
   std::string model, precision; // of a run that did not say: no precision
@@ -220,7 +223,8 @@ public:
   // removes what an interrupted run left there. Nobody else may write to it. A run that goes on
   // says from which checkpoint, by its sequence: those that are newer are damaged, or it would go
   // on from them. Collective; throws `failure`.
-  void open(uint64_t goes_on_from = UINT64_MAX);
+  // `written_by`: what manifests say of this start.
+  void open(uint64_t goes_on_from = UINT64_MAX, const std::string &written_by = "");
 
   // Collective. After an error the checkpoints written before are as they were. Parameters that
   // are not finite, and states that are not numbers, are not written.
@@ -305,6 +309,7 @@ private:
   keep_policy policy_;
   sample_order order_;
   uint64_t sequence_ = 1;
+  std::string written_by_json_; // a member, or empty
 
   std::vector<tensor_view> tensors_;         // of the run
   std::vector<size_t> own_;                  // this rank's of them in file order

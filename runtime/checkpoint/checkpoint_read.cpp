@@ -205,6 +205,7 @@ checkpoint_info read_manifest(const std::string &folder) {
     read_evaluations(manifest, info);
     info.order.seed = unsigned_in(manifest, "seed");
     info.sequence = static_cast<uint64_t>(count_in(manifest, "sequence"));
+    info.written_by = manifest.value("written_by", "");
     info.model = manifest.at("model").get<std::string>();
     info.precision = manifest.value("precision", "");
     info.fingerprint = std::stoull(manifest.at("fingerprint").get<std::string>(), nullptr, 16);

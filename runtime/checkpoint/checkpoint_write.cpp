@@ -174,7 +174,10 @@ void checkpoint_writer::make_texts(const program &program) {
                    computed_json_.size() + members_.size() * (256 + blocks_room_ * 8));
 }
 
-void checkpoint_writer::open(uint64_t goes_on_from) {
+void checkpoint_writer::open(uint64_t goes_on_from, const std::string &written_by) {
+  if (!written_by.empty())
+    written_by_json_ = "  \"written_by\": " + nlohmann::json(written_by).dump() + ",\n";
+  manifest_.resize(manifest_.size() + written_by_json_.size());
   ranks_.together([&] {
     if (!keeps_folder())
       return;
@@ -349,6 +352,7 @@ int checkpoint_writer::write_manifest(const run_position &at) {
         ",\n  \"data_order\": %" PRId64 ",\n  \"sequence\": %" PRIu64 ",\n",
         at.batches_taken, at.skipped_steps, order_.samples_per_batch, order_.seed, order_.number,
         sequence_);
+  print("%s", written_by_json_.c_str());
   char loss[32], number[32];
   if (const auto &choice = order_.choice)
     print("  \"samples\": {\"holdout\": %s, \"shuffled\": %s, \"leftovers\": \"%s\", "

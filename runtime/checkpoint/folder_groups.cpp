@@ -28,8 +28,10 @@ public:
     file_operations &files = real_file_operations();
     const int file = files.create(path.c_str());
     if (file < 0 || files.close(file) != 0)
-      throw failure(exit_disk, path + ": cannot be written: " + strerror(errno) +
-                                   "\n  try: --run DIR where every host may write");
+      throw failure(exit_disk,
+                    path + ": cannot be written: " + strerror(errno) +
+                        "\n  try: to make its folder writable on this host, or for a new "
+                        "run --run DIR where every host may write");
     path_ = path;
   }
 

@@ -108,6 +108,9 @@ struct trainer_options {
 
   // ---- the run and its checkpoints
   std::string run; // folder
+  // Of the run that goes on, a copy of that of another host, where this one's folder has none or an
+  // older one (run/host_folders.h). No option.
+  std::string configuration_of_host;
   bool dry_run = false;
   int64_t dry_run_steps = 1;
   int64_t memory_every = 0; // steps; 0: never

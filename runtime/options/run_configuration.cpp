@@ -159,8 +159,7 @@ std::optional<std::vector<data_identity>> read_files(const std::string &path,
     }
     const member_reader read(path, entry, name + ".", problems);
     read.need({"input", "file", bytes_member, digest_member});
-    read.refuse_others(
-        {"input", "file", bytes_member, digest_member, "share", "type", "modified", "inode"});
+    read.refuse_others({"input", "file", bytes_member, digest_member, "share", "type", "modified"});
     file.input = read.text("input");
     file.path = read.text("file");
     file.bytes = read.whole(bytes_member, 0, INT64_MAX, 0);
@@ -168,7 +167,6 @@ std::optional<std::vector<data_identity>> read_files(const std::string &path,
     file.type = read.text("type");
     file.digest = read.digest();
     file.modified = read.whole("modified", INT64_MIN, INT64_MAX, 0);
-    file.inode = read.whole("inode", INT64_MIN, INT64_MAX, 0);
   }
   return files;
 }
@@ -189,14 +187,15 @@ run_origin read_origin(const member_reader &all) {
   return result;
 }
 
-// What people and other programs read.
-void check_start(const member_reader &all) {
+// The rest is for people and other programs.
+std::string date_of_start(const member_reader &all) {
   const auto read = all.object(start_member, "an object with date, host, device and command");
   for (const char *member : {"date", "host", "device"})
     if (read)
       read->text(member);
   if (read)
     read->texts("command");
+  return read ? read->text("date") : "";
 }
 
 // A value of the file as it would stand on the command line.
@@ -243,8 +242,7 @@ ordered_json list_of(const std::vector<data_identity> &data) {
                      {bytes_member, file.bytes},
                      {"type", file.type},
                      {digest_member, digest_text(file.digest)},
-                     {"modified", file.modified},
-                     {"inode", file.inode}});
+                     {"modified", file.modified}});
     if (file.share > 0)
       files.back()["share"] = file.share;
   }
@@ -303,7 +301,7 @@ run_configuration read_configuration(const std::string &path) {
   result.ranks = read.whole("ranks", 1, most_ranks, 0);
   result.data_order = read.whole("data_order", 0, INT64_MAX, 0);
   result.origin = read_origin(read);
-  check_start(read);
+  result.last_start = date_of_start(read);
   result.data = read_files(path, parsed, training_member, problems);
   result.validation = read_files(path, parsed, validation_member, problems);
   for (auto &[name, value] : parsed["options"].items()) {

@@ -40,6 +40,7 @@ struct run_configuration {
   std::string path;                        // of the file
   bool is_of_run = false;                  // a run wrote it, with all options
   std::string id;                          // of the run, as run_facts has it
+  std::string last_start;                  // its date, as run_start has it
   std::string model, precision, optimizer; // empty: it does not say
   computed_from_parameters computed;
   int64_t ranks = 0;      // 0: it does not say

@@ -16,25 +16,27 @@
 #include <cinttypes>
 #include <cstring>
 #include <filesystem>
+#include <unistd.h>
 
 namespace trainc {
 namespace {
 
 // What a host knows of the run.
 struct host_run {
-  std::string host, id, text; // of its configuration; no text: it has none
-  bool has_saved = false;
+  std::string host, id, started, text; // of its configuration; no text: it has none
 };
 
 host_run run_on_this_host(const std::string &folder) {
-  host_run own = {host_name(), "", "", has_saved(folder)};
+  host_run own = {host_name(), "", "", ""};
   const std::string path = configuration_of(folder);
   if (!is_configuration_of_run(path))
     return own;
   const input_file file(path, exit_usage);
   own.text.resize(static_cast<size_t>(file.size()));
   file.read(0, own.text.data(), file.size());
-  own.id = read_configuration(path).id;
+  const run_configuration read = read_configuration(path);
+  own.id = read.id;
+  own.started = read.last_start;
   return own;
 }
 
@@ -42,10 +44,10 @@ host_run run_on_this_host(const std::string &folder) {
 std::vector<host_run> runs_of_hosts(communicator &ranks, const std::vector<int> &hosts,
                                     const host_run &own) {
   std::vector<host_run> all;
+  all.reserve(hosts.size());
   for (int first : hosts)
     all.push_back({ranks.broadcast(own.host, first), ranks.broadcast(own.id, first),
-                   ranks.broadcast(own.text, first),
-                   !ranks.broadcast(own.has_saved ? "yes" : "", first).empty()});
+                   ranks.broadcast(own.started, first), ranks.broadcast(own.text, first)});
   return all;
 }
 
@@ -63,18 +65,19 @@ void refuse_different_runs(const std::string &folder, const std::vector<host_run
   }
 }
 
-void write_copy(const std::string &folder, const host_run &from) {
-  std::vector<std::string> made;
-  if (real_file_operations().make_directories(folder, made) != 0)
-    throw failure(exit_disk, folder + ": cannot be made: " + strerror(errno));
-  replace_file(configuration_of(folder), from.text);
-  if (from.has_saved)
-    replace_file(saved_of(folder), "");
+// Of the last start; of several hosts of that the first.
+const host_run *latest_of(const std::vector<host_run> &hosts) {
+  const host_run *latest = nullptr;
+  for (const host_run &each : hosts)
+    if (!each.text.empty() && (!latest || each.started > latest->started))
+      latest = &each;
+  return latest;
 }
 
 } // namespace
 
-void share_configuration(communicator &ranks, const program &program, trainer_options &options) {
+shared_configuration::shared_configuration(communicator &ranks, const program &program,
+                                           trainer_options &options) {
   const std::vector<int> hosts = first_ranks_of_hosts(ranks);
   if (hosts.size() == 1 || (options.resume != "latest" && options.resume != "auto"))
     return;
@@ -86,29 +89,33 @@ void share_configuration(communicator &ranks, const program &program, trainer_op
   }
   if (folder.empty())
     return;
-  const bool is_first = ranks.rank() == ranks.first_on_host();
   host_run own;
-  ranks.together([&] {
-    if (is_first)
-      own = run_on_this_host(folder);
-  });
+  ranks.together([&] { own = run_on_this_host(folder); });
   const std::vector<host_run> all = runs_of_hosts(ranks, hosts, own);
-  const auto from =
-      std::find_if(all.begin(), all.end(), [](const host_run &each) { return !each.text.empty(); });
-  if (from == all.end())
-    return;
   ranks.together([&] {
     if (ranks.rank() == 0)
       refuse_different_runs(folder, all);
   });
+  const host_run *latest = latest_of(all);
+  if (!latest)
+    return;
   ranks.together([&] {
-    if (is_first && own.text != from->text)
-      write_copy(folder, *from);
+    if (own.text == latest->text)
+      return;
+    copy_ = std::filesystem::temp_directory_path().string() +
+            format_text("/trainc-configuration-%d.json", getpid());
+    replace_file(copy_, latest->text);
+    options.configuration_of_host = copy_;
   });
   for (const host_run &each : all)
     if (each.text.empty() && ranks.rank() == 0)
-      fprintf(stderr, "warning: %s: is not there on %s, which gets the run of %s\n", folder.c_str(),
-              each.host.c_str(), from->host.c_str());
+      fprintf(stderr, "warning: %s: is not there on %s, which gets the run of %s (%s)\n",
+              folder.c_str(), each.host.c_str(), latest->host.c_str(), latest->id.c_str());
+}
+
+shared_configuration::~shared_configuration() {
+  if (!copy_.empty())
+    real_file_operations().remove_file(copy_.c_str());
 }
 
 namespace {
@@ -117,7 +124,11 @@ namespace {
 struct whole_newest {
   uint64_t sequence = 0; // 0: there is none
   int64_t step = 0;
-  char host[64] = "";
+  char host[64] = "", written_by[128] = "";
+
+  bool is_of(const whole_newest &other) const {
+    return sequence == other.sequence && step == other.step;
+  }
 };
 
 // The files of a checkpoint, the manifest last.
@@ -172,7 +183,8 @@ void send_checkpoint(communicator &ranks, const checkpoint_info &info, int to) {
 // The sender waits for nobody: after an error the rest is received, and the error thrown then.
 void receive_checkpoint(communicator &ranks, const std::string &path, int from) {
   file_operations &files = real_file_operations();
-  int error = files.make_directory(path.c_str()) == 0 ? 0 : errno;
+  std::vector<std::string> made;
+  int error = files.make_directories(path, made) == 0 ? 0 : errno;
   int64_t count = 0;
   ranks.receive(&count, sizeof count, from);
   std::vector<char> block(block_bytes);
@@ -210,12 +222,6 @@ void give_name(const std::string &written, const std::string &path) {
     throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
 }
 
-void make_folder_of_checkpoints(const std::string &folder) {
-  std::vector<std::string> made;
-  if (real_file_operations().make_directories(folder, made) != 0)
-    throw failure(exit_disk, folder + ": cannot be made: " + strerror(errno));
-}
-
 // Of each rank. `own`: of this one.
 std::vector<whole_newest> newest_of_folders(communicator &ranks, const folder_groups &groups,
                                             const program &program, const std::string &folder,
@@ -225,10 +231,11 @@ std::vector<whole_newest> newest_of_folders(communicator &ranks, const folder_gr
   ranks.together([&] {
     if (!groups.keeps())
       return;
-    make_folder_of_checkpoints(folder);
     own = newest_whole(folder, program, warn);
-    if (own)
-      mine = {own->sequence, own->step, ""};
+    if (own) {
+      mine = {own->sequence, own->step};
+      snprintf(mine.written_by, sizeof mine.written_by, "%s", own->written_by.c_str());
+    }
     snprintf(mine.host, sizeof mine.host, "%s", host_name().c_str());
   });
   std::vector<whole_newest> all(static_cast<size_t>(ranks.size()));
@@ -238,8 +245,36 @@ std::vector<whole_newest> newest_of_folders(communicator &ranks, const folder_gr
 
 } // namespace
 
+namespace {
+
+// Two starts have gone on from one checkpoint, each on a host of its own.
+void refuse_forks(const std::string &path, const whole_newest &one, const whole_newest &other) {
+  if (one.is_of(other) && strcmp(one.written_by, other.written_by) != 0)
+    throw failure(exit_checkpoint,
+                  path + ": is another on " + one.host + " (of the start " + one.written_by +
+                      ") than on " + other.host + " (" + other.written_by +
+                      ")\n  try: removing the folder of the run on the host whose steps do not "
+                      "count");
+}
+
+[[noreturn]] void refuse_to_copy(const communicator &ranks, const std::string &lacks,
+                                 const whole_newest &best) {
+  const std::string text = lacks +
+                           ", and a dry run copies nothing\n  try: the command without --dry-run, "
+                           "which copies it from " +
+                           best.host;
+  throw failure(exit_checkpoint, ranks.rank() > 0 ? "" : text, /*everywhere=*/true);
+}
+
+std::string lack_of(const std::string &path, const whole_newest &known) {
+  return path + ": is not there, or not whole, on " + known.host +
+         (known.sequence > 0 ? format_text(", whose newest is of step %" PRId64, known.step) : "");
+}
+
+} // namespace
+
 std::string share_newest_checkpoint(communicator &ranks, const folder_groups &groups,
-                                    const program &program, const std::string &folder,
+                                    const program &program, const std::string &folder, bool copies,
                                     const std::function<void(const std::string &)> &warn) {
   std::optional<checkpoint_info> own;
   const std::vector<whole_newest> all =
@@ -250,16 +285,19 @@ std::string share_newest_checkpoint(communicator &ranks, const folder_groups &gr
   if (best->sequence == 0)
     return "";
   const auto source = static_cast<int>(best - all.begin());
-  const std::string path = folder + "/" + format_text("step-%08" PRId64, best->step);
+  const std::string name = format_text("step-%08" PRId64, best->step),
+                    written = folder + "/" + temporary_prefix + name;
+  std::string path = folder + "/" + name;
   for (int keeper : groups.keepers()) {
     const whole_newest &known = all[static_cast<size_t>(keeper)];
-    if (known.sequence == best->sequence && known.step == best->step)
+    ranks.together([&] { refuse_forks(path, known, *best); });
+    if (known.is_of(*best))
       continue;
+    const std::string lacks = lack_of(path, known);
+    if (!copies)
+      refuse_to_copy(ranks, lacks, *best);
     if (ranks.rank() == 0)
-      warn(path + ": is not there, or not whole, on " + known.host + ", and is copied from " +
-           best->host);
-    const std::string written =
-        folder + "/" + temporary_prefix + std::string(std::filesystem::path(path).filename());
+      warn(lacks + ", and is copied from " + best->host);
     ranks.together([&] {
       if (ranks.rank() == source)
         send_checkpoint(ranks, *own, keeper);

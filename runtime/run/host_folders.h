@@ -15,17 +15,28 @@
 
 namespace trainc {
 
-// Before options are taken from the configuration of the run that --resume means: each host that
-// has none gets it, and --run where it is left out. Warns of each such host. Collective; throws
-// `failure` (exit_usage) where hosts have different runs there, (exit_disk) where a file cannot be
-// written.
-void share_configuration(communicator &ranks, const program &program, trainer_options &options);
+// The configuration of the run that --resume means, of the host that was started last, where this
+// one has none or an older one; and --run where it is left out. It lies in the temporary folder for
+// the life of the object: the run's own folder is as it was until the run begins.
+class shared_configuration {
+public:
+  // Fills both options. Warns of each host without the run. Collective; throws `failure`
+  // (exit_usage) where hosts have different runs there, (exit_disk) where no copy can be written.
+  shared_configuration(communicator &ranks, const program &program, trainer_options &options);
+  ~shared_configuration();
+  shared_configuration(const shared_configuration &) = delete;
+  shared_configuration &operator=(const shared_configuration &) = delete;
 
-// The newest checkpoint of the run that any of its folders has whole; the others get it, those that
-// have a damaged one of its step too. Each keeper has the lock of its folder, and has recovered
-// what was there. Collective; throws `failure`. Returns its path, empty where there is none.
+private:
+  std::string copy_;
+};
+
+// The newest checkpoint of the run that any of its folders has whole. Where it `copies`, the others
+// get it, those that have a damaged one of its step too; each keeper has the lock of its folder,
+// and has recovered what was there. Else one that lacks it is an error. Collective; throws
+// `failure`. Returns its path, empty where there is none.
 std::string share_newest_checkpoint(communicator &ranks, const folder_groups &groups,
-                                    const program &program, const std::string &folder,
+                                    const program &program, const std::string &folder, bool copies,
                                     const std::function<void(const std::string &)> &warn);
 
 } // namespace trainc

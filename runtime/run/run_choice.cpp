@@ -116,6 +116,8 @@ bool holds_run(const std::string &folder) {
 }
 
 std::string run_choice::configuration() const {
+  if (!configuration_of_host.empty())
+    return configuration_of_host;
   std::string path = source.empty() ? "" : configuration_of(source);
   return !checkpoint.empty() && exists(path) ? path : "";
 }
@@ -135,8 +137,9 @@ run_choice choose_run(const program &program, const trainer_options &options) {
   }
   if (choice.folder.empty())
     choice.folder = whole_path(newest_run(program));
-  if (!choice.folder.empty() && exists(configuration_of(choice.folder)))
-    return {choice.folder, "latest", choice.folder};
+  const std::string &copy = options.configuration_of_host;
+  if (!choice.folder.empty() && (!copy.empty() || exists(configuration_of(choice.folder))))
+    return {choice.folder, "latest", choice.folder, copy};
   if (where_possible)
     return {choice.folder, "", ""};
   throw failure(

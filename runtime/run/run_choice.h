@@ -26,6 +26,7 @@ struct run_choice {
   std::string folder;     // of the run that goes on or begins; empty: the next free one
   std::string checkpoint; // "latest" of `folder`, or a path; empty: from the beginning
   std::string source;     // the run that the checkpoint belongs to; empty: unknown
+  std::string configuration_of_host = {}; // trainer_options
   // In its own folder; else a new run begins, with or without a checkpoint's values.
   bool goes_on() const { return !checkpoint.empty() && !source.empty() && source == folder; }
   // Of the run that goes on; empty where there is none.

@@ -12,8 +12,10 @@
 #include "runtime/run/step_log.h"
 #include "runtime/train/same_run.h"
 
+#include <chrono>
 #include <cinttypes>
 #include <cmath>
+#include <thread>
 #include <unistd.h>
 
 namespace trainc {
@@ -21,6 +23,8 @@ namespace trainc {
 namespace {
 
 constexpr int most_starts_at_once = 1000; // of runs that take the next number
+// Where a launcher was killed, ranks on other hosts live for some seconds, with their locks.
+constexpr int waits_for_old_ranks = 10;
 
 std::string list_of(const std::vector<std::string> &names) {
   std::string text;
@@ -105,8 +109,14 @@ std::string planner::weights_to_begin_with() const {
 // The folder of the run; where hosts do not share it, one of each.
 void planner::take_folders() {
   auto take = [&] { take_folder(plan_.choice.goes_on() || options_.overwrite); };
+  const std::vector<int> hosts = first_ranks_of_hosts(run_.ranks);
+  std::string next; // a number that is free on each of several hosts
+  for (size_t i = 0; i < hosts.size() && hosts.size() > 1 && options_.run.empty(); ++i)
+    next = std::max(next, run_.ranks.broadcast(next_run(run_.prog), hosts[i]));
   run_.ranks.together([&] {
     plan_.choice = choose_run(run_.prog, options_);
+    if (plan_.choice.folder.empty())
+      plan_.choice.folder = whole_path(next);
     if (const std::string path = plan_.choice.configuration(); !path.empty())
       plan_.before = read_kept_run(run_.prog, path, run_.table);
     if (run_.is_first())
@@ -130,7 +140,7 @@ void planner::check_groups() {
     plan_.keeping_hosts.push_back(run_.ranks.broadcast(host_name(), keeper));
   const size_t hosts = first_ranks_of_hosts(run_.ranks).size();
   run_.ranks.together([&] {
-    if (!run_.is_first())
+    if (!run_.is_first() || options_.no_checkpoints)
       return;
     if (options_.checkpoints == folder_kind::shared && keepers.size() > 1)
       throw failure(exit_disk, plan_.choice.folder + ": is not one folder on all hosts: " +
@@ -155,8 +165,9 @@ std::string planner::find_checkpoint_of_run() {
       if (sources_.groups->keeps())
         recover_checkpoints(where);
     });
-  if (goes_on && !plan_.is_dry && is_latest && !sources_.groups->is_one())
-    return share_newest_checkpoint(run_.ranks, *sources_.groups, run_.prog, where, warn);
+  if (goes_on && is_latest && !sources_.groups->is_one())
+    return share_newest_checkpoint(run_.ranks, *sources_.groups, run_.prog, where,
+                                   /*copies=*/!plan_.is_dry, warn);
   std::string path;
   run_.ranks.together([&] {
     if (run_.is_first() && !choice.checkpoint.empty())
@@ -183,17 +194,16 @@ void planner::find_extent() {
     plan_.origin.parameters = weights_to_begin_with();
     plan_.origin.renames = options_.rename;
   });
-  std::string path = find_checkpoint_of_run();
+  const bool begins = plan_.choice.checkpoint.empty();
+  std::string path = run_.ranks.broadcast(find_checkpoint_of_run());
   run_.ranks.together([&] {
-    if (!run_.is_first())
-      return;
-    if (plan_.choice.checkpoint.empty())
-      return hold_to(plan_, {});
-    if (path.empty())
+    if (sources_.groups->keeps() && !begins && path.empty())
       refuse_lost_checkpoints();
-    choose_origin(path);
+    if (run_.is_first() && begins)
+      hold_to(plan_, {});
+    else if (run_.is_first())
+      choose_origin(path);
   });
-  path = run_.ranks.broadcast(path);
   plan_.origin.checkpoint = run_.ranks.broadcast(plan_.origin.checkpoint);
   plan_.origin.parameters = run_.ranks.broadcast(plan_.origin.parameters);
   plan_.origin.renames = of_first_rank(run_.ranks, plan_.origin.renames);
@@ -246,8 +256,10 @@ void planner::take_folder(bool takes_over) {
                   "noticed\n  try: one run for each --run DIR");
       return;
     } catch (const folder_in_use &) {
-      if (!is_numbered || tries == most_starts_at_once)
+      if (tries == (is_numbered ? most_starts_at_once : takes_over ? waits_for_old_ranks : 1))
         throw;
+      if (!is_numbered)
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
     }
 }
 

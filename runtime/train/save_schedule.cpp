@@ -18,11 +18,11 @@ void save_schedule::set_up(const std::string &path, const folder_groups &groups,
                   checkpoints_of(path), run_.options.keep, order, background_);
 }
 
-void save_schedule::open(uint64_t goes_on_from, bool prunes) {
+void save_schedule::open(uint64_t goes_on_from, const std::string &written_by, bool prunes) {
   prunes_next_ = prunes;
   saved_seconds_ = seconds_now();
   if (writer_)
-    writer_->open(goes_on_from);
+    writer_->open(goes_on_from, written_by);
 }
 
 void save_schedule::prune() {

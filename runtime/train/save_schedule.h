@@ -24,7 +24,7 @@ public:
   void set_up(const std::string &path, const folder_groups &groups, const sample_order &order,
               bool background, int64_t saved_step);
   // Before the first checkpoint: checkpoint_writer::open. `prunes`: superfluous ones may be there.
-  void open(uint64_t goes_on_from, bool prunes);
+  void open(uint64_t goes_on_from, const std::string &written_by, bool prunes);
 
   bool saves() const { return writer_.has_value(); }
   const std::string &folder() const { return writer_->folder(); }

@@ -49,6 +49,11 @@ run_start start_of(const run &run) {
   return {date, host, run.target.description(), run.options.words};
 }
 
+// No other start has it.
+std::string name_of(const run_start &start) {
+  return format_text("%s-%s-%d", start.date.c_str(), start.host.c_str(), getpid());
+}
+
 // Those of a configuration may have been edited.
 std::vector<name_change> changes_of(const std::vector<std::string> &renames) {
   std::vector<name_change> changes;
@@ -122,7 +127,7 @@ private:
   void allocate();
   void load_parameters();
   void begin();
-  std::string configuration_of_start() const;
+  std::string configuration_of_start(const run_start &start) const;
   void train_to_the_end();
   void take_steps();
   int take_step(int64_t step);
@@ -226,11 +231,10 @@ void trainer::load_parameters() {
 }
 
 // One of all hosts, as the first rank sees the run.
-std::string trainer::configuration_of_start() const {
-  const run_start start = start_of(run_);
+std::string trainer::configuration_of_start(const run_start &start) const {
   std::string id = plan_.choice.goes_on() && plan_.before ? plan_.before->configuration.id : "";
   if (id.empty())
-    id = format_text("%s-%s-%d", start.date.c_str(), start.host.c_str(), getpid());
+    id = name_of(start);
   return configuration_text(
       run_.prog, run_.table, options_,
       {id, plan_.layout, sources_.data->identities(),
@@ -250,9 +254,11 @@ void trainer::begin() {
     if (saves_.saves() && run_.is_first())
       warn_of_links(run_, saves_.folder());
   });
+  const run_start start = start_of(run_);
   saves_.open(plan_.has_own_checkpoint ? plan_.resumed.sequence : UINT64_MAX,
+              run_.ranks.broadcast(name_of(start)),
               /*prunes=*/plan_.choice.goes_on());
-  const std::string configuration = run_.ranks.broadcast(configuration_of_start());
+  const std::string configuration = run_.ranks.broadcast(configuration_of_start(start));
   run_.ranks.together([&] {
     const std::string &folder = plan_.choice.folder;
     const bool changes = run_.is_first() && !plan_.is_dry;
@@ -501,13 +507,15 @@ bool trainer::show(int64_t step, const std::function<int(int64_t)> &work, bool i
 }
 
 run_position trainer::position_at(int64_t step, int64_t skipped_after) const {
+  best_evaluation best = held_out_->best();
+  best.step = std::min(best.step, step); // steps that were skipped changed nothing
   return {step,
           batch_of(step + 1),
           skipped_.all() - skipped_after,
           skipped_after > 0 ? NAN : loss_,
           held_out_->results_of(step),
           skipped_.losses(),
-          held_out_->best(),
+          best,
           skipped_.scale()};
 }
 
