@@ -18,6 +18,7 @@ packages=(
   libboost-context-dev                                      # threads of kernels in tests without a GPU
   clang-format-14 clang-tidy-14                             # style checks of the tests
   clang-14 libclang-rt-14-dev                               # fuzzers of the tests
+  iproute2                                                  # networks between hosts, in tests
   g++-aarch64-linux-gnu qemu-user                           # libraries for another processor, in tests
 )
 
