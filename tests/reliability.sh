@@ -55,7 +55,7 @@ if [ -z "$hours" ]; then
   exit
 fi
 
-declare -A passed failed slowest
+declare -A passed=() failed=() slowest=()
 end=$((SECONDS + $(awk "BEGIN { print int($hours * 3600) }")))
 while ((SECONDS < end)); do
   for name in "${parts[@]}"; do
