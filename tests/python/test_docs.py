@@ -42,6 +42,8 @@ def test_recipes(tmp_path):
     """tests/docs/recipes.test runs the other commands."""
     programs = programs_of("recipes.md")
     assert len(programs) == 3
+    base = torch.nn.Sequential(torch.nn.Linear(12, 32), torch.nn.ReLU(), torch.nn.Linear(32, 7))
+    save_file(base.state_dict(), tmp_path / "base.safetensors")
     for program in programs:
         run([sys.executable, "-c", program], tmp_path)
     table = run([find_program(), "head.onnx", "--dim", "batch=4", "--print-parameters"], tmp_path)
@@ -50,12 +52,10 @@ def test_recipes(tmp_path):
     assert "buffer" not in roles.values(), table  # norms in eval() keep their statistics
 
     run([find_program(), "adapted.onnx", "--dim", "batch=4", "--loss", "cross_entropy", "-o", "adapted"], tmp_path)
-    base = torch.nn.Sequential(torch.nn.Linear(12, 32), torch.nn.ReLU(), torch.nn.Linear(32, 7))
-    save_file(base.state_dict(), tmp_path / "base.safetensors")
     x, y = torch.randn(8, 12), torch.randint(0, 7, (8,))
     numpy.save(tmp_path / "rows.npy", x.numpy())
     numpy.save(tmp_path / "kinds.npy", y.numpy())
-    command = re.search(r"^    (adapted/trainer train .*\\\n.*)$", (TREE / "docs" / "recipes.md").read_text(), re.MULTILINE)[1]
+    command = re.search(r"^    (adapted/trainer train .*)$", (TREE / "docs" / "recipes.md").read_text(), re.MULTILINE)[1]
     run(["bash", "-c", command + " --no-shuffle"], tmp_path)
     log = (tmp_path / "runs" / "adapted" / "log.jsonl").read_text()
     first = float(re.search(r'"step": 1\b.*?"loss": ([0-9.]+)', log)[1])
