@@ -274,18 +274,18 @@ std::optional<batch_layout> run_configuration::layout() const {
 }
 
 run_configuration read_configuration(const std::string &path) {
+  run_configuration result;
+  result.path = path;
+  result.text = text_of_file(path);
   std::string twice;
-  const ordered_json parsed = parse(text_of_file(path), twice);
+  const ordered_json parsed = parse(result.text, twice);
   if (!parsed.is_object() || !parsed.contains("options") || !parsed["options"].is_object())
     throw failure(exit_usage, path + ": is not a configuration of a run: a JSON object with a "
                                      "member 'options' is expected");
   if (!twice.empty())
     throw failure(exit_usage, path + ": '" + twice + "' is there twice");
-
   problem_list problems;
   const member_reader read(path, parsed, "", problems);
-  run_configuration result;
-  result.path = path;
   result.is_of_run = read.has("format");
   if (!result.is_of_run)
     check_names(path, parsed, problems);

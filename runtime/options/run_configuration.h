@@ -37,7 +37,7 @@ struct batch_layout {
 };
 
 struct run_configuration {
-  std::string path;                        // of the file
+  std::string path, text;                  // of the file
   bool is_of_run = false;                  // a run wrote it, with all options
   std::string id;                          // of the run, as run_facts has it
   std::string last_start;                  // its date, as run_start has it

@@ -27,17 +27,11 @@ struct host_run {
 };
 
 host_run run_on_this_host(const std::string &folder) {
-  host_run own = {host_name(), "", "", ""};
   const std::string path = configuration_of(folder);
   if (!is_configuration_of_run(path))
-    return own;
-  const input_file file(path, exit_usage);
-  own.text.resize(static_cast<size_t>(file.size()));
-  file.read(0, own.text.data(), file.size());
+    return {host_name(), "", "", ""};
   const run_configuration read = read_configuration(path);
-  own.id = read.id;
-  own.started = read.last_start;
-  return own;
+  return {host_name(), read.id, read.last_start, read.text};
 }
 
 // Of each host, by its first rank.

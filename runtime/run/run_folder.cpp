@@ -69,6 +69,11 @@ void check_place(const std::string &path) {
                                "--run DIR");
 }
 
+[[noreturn]] void refuse_second(const std::string &path) {
+  throw folder_in_use(exit_usage, path + ": another run is going on there\n  try: to wait until it "
+                                         "has ended, or another --run DIR beside it");
+}
+
 void check_kinds(const std::string &path) {
   std::error_code ignored;
   for (const run_file &file : run_files)
@@ -190,9 +195,7 @@ void run_folder::lock() {
     refuse("cannot be locked");
   struct stat information; // a run that did not begin may have removed it meanwhile
   if (result != 0 || fstat(lock_, &information) != 0 || information.st_nlink == 0)
-    throw folder_in_use(exit_usage, path_ +
-                                        ": another run is going on there\n  try: to wait until it "
-                                        "has ended, or another --run DIR beside it");
+    refuse_second(path_);
   is_locked_ = true;
   if (folder_ < 0)
     folder_ = ::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -303,9 +306,7 @@ std::string run_folder::bring_back() {
     return lock_path_;
   }
   if (!has_lock())
-    throw folder_in_use(exit_usage, path_ +
-                                        ": another run is going on there\n  try: to wait until it "
-                                        "has ended, or another --run DIR beside it");
+    refuse_second(path_);
   if (!configuration_.empty() && is_gone(configuration_path_)) {
     publish_configuration();
     return configuration_path_;

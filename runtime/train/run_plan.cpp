@@ -50,7 +50,7 @@ public:
 
 private:
   void take_folders();
-  void check_groups();
+  void check_groups(size_t hosts);
   void find_extent();
   std::string find_checkpoint_of_run();
   std::string weights_to_begin_with() const;
@@ -127,18 +127,17 @@ void planner::take_folders() {
     sources_.groups.emplace(run_.ranks);
   else
     sources_.groups.emplace(run_.ranks, plan_.choice.folder);
-  check_groups();
+  check_groups(hosts.size());
   run_.ranks.together([&] {
     if (sources_.groups->keeps() && !run_.is_first())
       take();
   });
 }
 
-void planner::check_groups() {
+void planner::check_groups(size_t hosts) {
   const std::vector<int> keepers = sources_.groups->keepers();
   for (int keeper : keepers)
     plan_.keeping_hosts.push_back(run_.ranks.broadcast(host_name(), keeper));
-  const size_t hosts = first_ranks_of_hosts(run_.ranks).size();
   run_.ranks.together([&] {
     if (!run_.is_first() || options_.no_checkpoints)
       return;
