@@ -98,7 +98,7 @@ bool matches(const name_pattern &pattern, const Parameter &parameter) {
          any_of(parameter.inState, fitsOther);
 }
 
-template <typename Number> std::vector<char> bytesOf(ArrayRef<double> values) {
+template <typename Number> std::vector<char> numbersAs(ArrayRef<double> values) {
   std::vector<char> bytes(values.size() * sizeof(Number));
   for (auto [i, value] : enumerate(values)) {
     auto number = static_cast<Number>(value);
@@ -281,8 +281,8 @@ private:
     parameter.decays = decays(name);
     parameter.reason = "adapter of " + moduleNameOf(weight);
     parameter.isOfAdapter = true;
-    model.adapterValues.push_back(weight.isDouble ? bytesOf<double>(values)
-                                                  : bytesOf<float>(values));
+    model.adapterValues.push_back(weight.isDouble ? numbersAs<double>(values)
+                                                  : numbersAs<float>(values));
     parameter.bytes = model.adapterValues.back();
     const auto index = static_cast<unsigned>(model.parameters.size());
     const Type element = weight.isDouble ? Type(builder.getF64Type()) : builder.getF32Type();

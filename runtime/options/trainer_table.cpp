@@ -20,7 +20,8 @@ constexpr unsigned forward_commands = command_predict | command_export | command
 option_row limited_to(const std::vector<std::string> &words, option_row option) {
   for (const std::string &word : words)
     option.choices += (option.choices.empty() ? "" : "|") + word;
-  return std::move(option).checked([choices = option.choices](const std::string &text) {
+  const std::string choices = option.choices;
+  return std::move(option).checked([=](const std::string &text) {
     return is_choice(choices, text) ? std::string() : "'" + text + "' is none of " + choices;
   });
 }
@@ -112,14 +113,15 @@ void trainer_table::add_program_rows() {
   for (option_row &option : rows_) {
     if (option.name == "keep-best")
       option = limited_to(names_of_metrics(program_), std::move(option));
-    if (names_input(option))
-      std::move(option).checked(
-          [&program = program_, form = option.placeholder](const std::string &text) {
-            const named_file parts = named_file_of(program, text);
-            return parts.name.empty() || parts.file.empty()
-                       ? "'" + text + "' does not have the form " + form
-                       : "";
-          });
+    if (names_input(option)) {
+      const std::string form = option.placeholder;
+      std::move(option).checked([&program = program_, form](const std::string &text) {
+        const named_file parts = named_file_of(program, text);
+        return parts.name.empty() || parts.file.empty()
+                   ? "'" + text + "' does not have the form " + form
+                   : "";
+      });
+    }
   }
   auto add = [&](std::vector<option_row> rows) {
     std::move(rows.begin(), rows.end(), std::back_inserter(rows_));

@@ -50,7 +50,7 @@ static std::unique_ptr<MappedFile> openInside(const std::string &modelPath,
 }
 
 /// As ONNX has it: SHA-1 of the whole file.
-static std::string digestOf(ArrayRef<char> bytes) {
+static std::string sha1Of(ArrayRef<char> bytes) {
   std::array<uint8_t, 20> digest =
       SHA1::hash(ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
   return toHex(digest, /*LowerCase=*/true);
@@ -61,7 +61,7 @@ static std::unique_ptr<MappedFile> openWhole(const std::string &modelPath,
                                              const std::string &location,
                                              const std::string &checksum, std::string &why) {
   std::unique_ptr<MappedFile> file = openInside(modelPath, location, why);
-  if (!file || checksum.empty() || checksum == digestOf(file->bytes()))
+  if (!file || checksum.empty() || checksum == sha1Of(file->bytes()))
     return file;
   why = "has other contents than its checksum " + checksum;
   return nullptr;

@@ -29,15 +29,19 @@ Type manifestType(StringRef word, MLIRContext *context) {
 }
 
 template <typename Entry>
-static std::optional<size_t> find(const std::vector<Entry> &entries, StringRef name) {
+static std::optional<size_t> indexNamed(const std::vector<Entry> &entries, StringRef name) {
   auto found = llvm::find_if(entries, [&](const Entry &entry) { return entry.name == name; });
   return found == entries.end() ? std::nullopt : std::optional<size_t>(found - entries.begin());
 }
 
-std::optional<size_t> OperatorManifest::input(StringRef name) const { return find(inputs, name); }
-std::optional<size_t> OperatorManifest::output(StringRef name) const { return find(outputs, name); }
+std::optional<size_t> OperatorManifest::input(StringRef name) const {
+  return indexNamed(inputs, name);
+}
+std::optional<size_t> OperatorManifest::output(StringRef name) const {
+  return indexNamed(outputs, name);
+}
 const ManifestAttribute *OperatorManifest::attribute(StringRef name) const {
-  auto found = find(attributes, name);
+  auto found = indexNamed(attributes, name);
   return found ? &attributes[*found] : nullptr;
 }
 
