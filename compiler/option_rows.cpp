@@ -81,7 +81,8 @@ std::string readBuffer(StringRef text, Options &options) {
 }
 
 std::string readGroup(StringRef text, Options &options) {
-  auto [name, pattern] = text.split('=');
+  StringRef name, pattern;
+  std::tie(name, pattern) = text.split('=');
   auto &groups = options.asked.groups;
   if (pattern.empty() || !Regex("^[a-z][a-z0-9]*(-[a-z0-9]+)*$").match(name))
     return problemOf("expects NAME=PATTERN, the name of small letters, digits and dashes; found '" +
@@ -246,7 +247,8 @@ option_row listRow(const std::string &name, const char *placeholder,
 }
 
 option_row patternRow(option_row row) {
-  return std::move(row).checked([name = row.name](const std::string &text) {
+  const std::string name = row.name;
+  return std::move(row).checked([=](const std::string &text) {
     return checkedAsInPasses([&](OptionReader &reader) { reader.pattern(name, text); });
   });
 }
@@ -462,7 +464,8 @@ std::vector<option_row> memoryRows() {
              row("row-chunk", &Options::rowChunk, "SIZE",
                  "a larger result of a matrix product that is needed row by row, such as logits "
                  "below a loss, is computed in chunks of rows of this size, with what reads it, "
-                 "and never whole; 0 computes all results whole")),
+                 "and never whole; 0 computes all results whole; default: 64MiB, and 1GiB with "
+                 "--target cuda, where few large products are faster")),
       row("frozen-type", ofRecipe<&Recipe::frozenType>, "file|bf16|fp16|int8|int4",
           "what frozen weights are kept in: file, the type that each has in the model's file; else "
           "floats of two or more axes are rounded to it, to int8 and int4 in blocks of 32 "

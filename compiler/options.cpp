@@ -101,7 +101,10 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.trains = !forwardOnly;
   recipe.predicts = !noPredictions;
   recipe.epilogues = !noEpilogues;
-  recipe.rowChunk = readerInto(report).bytesOrZero("row-chunk", rowChunk, "64MiB");
+  const std::string chunk = !rowChunk.empty()        ? rowChunk
+                            : asked.target == "cuda" ? "1GiB"
+                                                     : "64MiB";
+  recipe.rowChunk = readerInto(report).bytesOrZero("row-chunk", chunk, "64MiB");
   recipe.optimizer = optimizer + (stateType == "f32" ? "" : "+" + stateType) +
                      (ema ? train::kWithAverage.str() : "");
   recipe.choosesBatchNorm = given.count("batch-norm") > 0;

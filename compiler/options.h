@@ -37,7 +37,7 @@ struct Options {
   std::string library, targetTriple;
   std::string depfile, depfileTarget;
 
-  std::string limitMemory, memoryBudget, rowChunk = "64MiB";
+  std::string limitMemory, memoryBudget, rowChunk;
   std::string recompute = "none";
   std::vector<std::string> recomputePatterns;
   bool memoryCurve = false;

@@ -69,6 +69,18 @@ SmallVector<int64_t> withRows(ArrayRef<int64_t> dimensions, int64_t own) {
   return result;
 }
 
+/// Bytes of a product's result in memory: where readers only round it, it has their type there.
+int64_t bytesInMemory(nn::MatmulOp product) {
+  Type type = product.getResult().getType();
+  for (Operation *reader : product->getUsers()) {
+    auto cast = dyn_cast<nn::CastOp>(reader);
+    if (!cast || !isNarrowFloat(cast.getType().getElementType()))
+      return bytesOf(type);
+    type = cast.getType();
+  }
+  return bytesOf(type);
+}
+
 /// What is computed with the rows of one product. All operations in it have one result.
 class RowRegion {
 public:
@@ -109,7 +121,7 @@ public:
 
 private:
   int64_t rowsWithin(int64_t limit) {
-    return std::max<int64_t>(1, limit / (bytesOf(product.getResult().getType()) / rows));
+    return std::max<int64_t>(1, limit / (bytesInMemory(product) / rows));
   }
   int64_t fewestRows() { return int64_t(llvm::divideCeil(rows, kMostChunks)); }
   bool isCapped(int64_t limit) { return rowsWithin(limit) < fewestRows(); }
@@ -358,7 +370,7 @@ private:
     for (auto product : function.getOps<nn::MatmulOp>()) {
       auto type = nn::tensorType(product.getResult());
       if (type.getRank() != 2 || type.getDimSize(0) == 1 || product.getTransposeA() ||
-          product->hasAttr(kChunkAttribute) || bytesOf(product.getResult().getType()) <= bytes)
+          product->hasAttr(kChunkAttribute) || bytesInMemory(product) <= bytes)
         continue;
       RowRegion region(product);
       if (!region.collect())
