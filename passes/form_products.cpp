@@ -39,12 +39,18 @@ public:
   }
 };
 
-/// Erases views from `value` up to the operation.
-void eraseViewsBelow(Operation *op, Value value) {
-  for (Operation *view = value.getDefiningOp(); view != op;) {
-    Operation *above = view->getOperand(0).getDefiningOp();
-    view->erase();
-    view = above;
+/// Erases what makes `value`, which nobody reads any more, of the operation's results.
+void eraseBelow(Operation *op, Value value) {
+  SmallVector<Operation *> unread = {value.getDefiningOp()};
+  while (!unread.empty()) {
+    Operation *maker = unread.pop_back_val();
+    if (!maker || maker == op || !maker->use_empty())
+      continue;
+    SmallVector<Value> operands(maker->getOperands());
+    maker->erase();
+    for (Value operand : operands)
+      if (!llvm::is_contained(unread, operand.getDefiningOp()))
+        unread.push_back(operand.getDefiningOp());
   }
 }
 
@@ -71,6 +77,26 @@ void eraseWithViewsAbove(Operation *op) {
   }
 }
 
+/// A product whose result is only read rounded writes it so; views of it, which others may follow,
+/// are views of rounded numbers then.
+void roundResult(kernel::StepOpInterface step) {
+  Value last = step->getNumResults() == 1 ? step->getResult(0) : Value();
+  SmallVector<Operation *> views;
+  while (last && last.hasOneUse() && isView(*last.user_begin())) {
+    views.push_back(*last.user_begin());
+    last = views.back()->getResult(0);
+  }
+  auto rounding =
+      last && last.hasOneUse() ? dyn_cast<nn::CastOp>(*last.user_begin()) : nn::CastOp();
+  Type element = rounding ? rounding.getType().getElementType() : Type();
+  if (!rounding || !step.writeRounded(element))
+    return;
+  for (Operation *view : views)
+    view->getResult(0).setType(nn::tensorType(view->getResult(0)).clone(element));
+  rounding.getResult().replaceAllUsesWith(last);
+  rounding.erase();
+}
+
 void lower(nn::LibraryOpInterface op) {
   OpBuilder builder(op);
   ViewFollower steps(builder, op.getLoc());
@@ -79,9 +105,12 @@ void lower(nn::LibraryOpInterface op) {
     return;
   for (auto [old, replacement] : replacements) {
     old.replaceAllUsesWith(replacement);
-    eraseViewsBelow(op, old);
+    eraseBelow(op, old);
   }
   eraseWithViewsAbove(op);
+  for (const nn::Replacement &made : replacements)
+    if (auto step = made.replacement.getDefiningOp<kernel::StepOpInterface>())
+      roundResult(step);
 }
 
 /// add(a step's result, another step's result): the one is added to the other in place.
@@ -121,17 +150,6 @@ void roundAfterViews(nn::CastOp rounding) {
   }
 }
 
-/// A product whose result is only read rounded writes it so.
-void roundResult(kernel::StepOpInterface step) {
-  Value result = step->getNumResults() == 1 ? step->getResult(0) : Value();
-  auto rounding =
-      result && result.hasOneUse() ? dyn_cast<nn::CastOp>(*result.user_begin()) : nn::CastOp();
-  if (!rounding || !step.writeRounded(rounding.getResult().getType().getElementType()))
-    return;
-  rounding.getResult().replaceAllUsesWith(result);
-  rounding.erase();
-}
-
 struct FormProducts : ModulePass<FormProducts> {
   static constexpr StringLiteral flag = "form-products";
   static constexpr StringLiteral description =
@@ -146,15 +164,10 @@ struct FormProducts : ModulePass<FormProducts> {
       (void)runRegionDCE(rewriter, function->getRegions());
       for (nn::CastOp cast : llvm::to_vector(function.getOps<nn::CastOp>()))
         roundAfterViews(cast);
-      SmallVector<Operation *> operations;
-      for (Operation &op : function.front())
-        if (isa<nn::LibraryOpInterface, nn::AddOp>(op))
-          operations.push_back(&op);
-      for (Operation *op : operations)
-        if (auto library = dyn_cast<nn::LibraryOpInterface>(op))
-          lower(library);
-        else
-          accumulate(cast<nn::AddOp>(op));
+      for (nn::LibraryOpInterface op : llvm::to_vector(function.getOps<nn::LibraryOpInterface>()))
+        lower(op);
+      for (nn::AddOp add : llvm::to_vector(function.getOps<nn::AddOp>()))
+        accumulate(add);
       for (kernel::StepOpInterface step :
            llvm::to_vector(function.getOps<kernel::StepOpInterface>()))
         roundResult(step);

@@ -21,6 +21,9 @@ LogicalResult CallOp::verify() {
     return emitOpError("expects bytes in `reads` for each input and in `writes` for each result");
   if (!fits(getInPlace(), getOuts().size()))
     return emitOpError("expects an input, or -1, in `in_place` for each result");
+  for (int64_t result : getResultArguments().value_or(ArrayRef<int64_t>()))
+    if (result < 0 || result >= static_cast<int64_t>(getOuts().size()))
+      return emitOpError("passes result ") << result << ", which is not there";
   llvm::SmallDenseSet<int64_t> taken;
   for (auto [result, input] : llvm::zip(getOuts(), getInPlace().value_or(ArrayRef<int64_t>()))) {
     if (input < 0)
@@ -42,8 +45,12 @@ StepCall CallOp::call() {
   for (auto [i, input] : llvm::enumerate(getInputs()))
     if (!llvm::is_contained(taken, static_cast<int64_t>(i)))
       call.arguments.push_back(input);
-  for (Value out : getOuts())
-    call.arguments.push_back(out);
+  if (std::optional<ArrayRef<int64_t>> results = getResultArguments())
+    for (int64_t result : *results)
+      call.arguments.push_back(getOuts()[result]);
+  else
+    for (Value out : getOuts())
+      call.arguments.push_back(out);
   return call;
 }
 

@@ -278,7 +278,8 @@ def CallOp : Kernel_NamedOp<"call", [DeclareOpInterfaceMethods<StepOpInterface,
     `in_place[r]` is the input whose memory result r takes, -1 for none: both are one
     address, passed for the result. An operation that is lowered to a call gives its
     cost: `flops`, and in `reads` and `writes` bytes of each input and result; without
-    them every tensor counts once. A `roundable` call may have a result of narrower floats. `ordered` calls exchange something with the other ranks of the
+    them every tensor counts once. `result_arguments` says for each address after those of the
+    inputs which result it is of, where the function writes parts of one tensor. A `roundable` call may have a result of narrower floats. `ordered` calls exchange something with the other ranks of the
     step: they keep their order and take the ranks first (`runtime/rank_exchange.h`).
 
         %table = kernel.call "scatter_add" of "scatter_add" [6, 10, 8] (%indices, %updates, %init)
@@ -289,6 +290,7 @@ def CallOp : Kernel_NamedOp<"call", [DeclareOpInterfaceMethods<StepOpInterface,
                        OptionalAttr<DenseI64ArrayAttr>:$in_place,
                        DefaultValuedAttr<F64Attr, "0">:$flops,
                        OptionalAttr<DenseI64ArrayAttr>:$reads, OptionalAttr<DenseI64ArrayAttr>:$writes,
+                       OptionalAttr<DenseI64ArrayAttr>:$result_arguments,
                        DefaultValuedAttr<I64Attr, "0">:$scratch_bytes, UnitAttr:$roundable, UnitAttr:$ordered,
                        OptionalAttr<ArrayAttr>:$places, OptionalAttr<AnyAttr>:$scratch);
   let results = (outs Variadic<AnyRankedTensor>:$outs);

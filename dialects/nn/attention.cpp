@@ -2,6 +2,7 @@
 //
 // Sizes and steps of attention (attention.h).
 #include "dialects/nn/attention.h"
+#include "dialects/kernel/row_pitch.h"
 #include "runtime/kernels/attention_gradient.h"
 #include <algorithm>
 
@@ -134,6 +135,26 @@ int64_t AttentionStep::gradientScratchBytes(const StridedBatch &laid) const {
   return std::max(onCpu, onGpu);
 }
 
+/// Where the results, without those of masks, are parts of one tensor, they are laid out in it.
+std::optional<JoinedParts> AttentionStep::joinResults(StridedBatch &laid, ArrayRef<Value> written) {
+  const size_t parts = written.size() - maskGradients.size();
+  std::optional<JoinedParts> joined = joinedParts(written.take_front(parts));
+  for (size_t i = 0; joined && i < parts; ++i) {
+    const BatchedMatrices &asked = matrices[results[i].laid];
+    if (!kernel::RowPitch{joined->lengths[i], joined->length}.isTaken(
+            laid.tensors[results[i].laid].layout, laid.batch, asked.rows, asked.columns))
+      return std::nullopt;
+  }
+  for (size_t i = 0; joined && i < parts; ++i) {
+    kernel::MatrixAttr &layout = laid.tensors[results[i].laid].layout;
+    layout = kernel::RowPitch{joined->lengths[i], joined->length}.of(layout);
+    layout = kernel::MatrixAttr::get(layout.getContext(), layout.getOffset() + joined->begins[i],
+                                     layout.getBatchStrides(), layout.getRowStride(),
+                                     layout.getColumnStride());
+  }
+  return joined;
+}
+
 SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, double flops,
                                               ArrayRef<StringRef> roles, ArrayRef<bool> flags,
                                               bool isGradient) {
@@ -150,7 +171,12 @@ SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, 
   };
   SmallVector<Value> tensors = llvm::map_to_vector(inputs, inMemory),
                      written = llvm::map_to_vector(results, inMemory);
-  auto types = llvm::map_to_vector(written, [](Value value) { return value.getType(); });
+  std::optional<JoinedParts> joined = joinResults(laid, written);
+  const size_t parts = joined ? joined->begins.size() : 0; // the first of the results
+  auto types = llvm::map_to_vector(ArrayRef(written).drop_front(parts),
+                                   [](Value value) { return value.getType(); });
+  if (joined)
+    types.insert(types.begin(), joined->type);
   auto call =
       builder.create<kernel::CallOp>(types, function, function, ArrayRef<int64_t>(), tensors);
   call.setNumbersAttr(numbers(laid, scale, flags));
@@ -164,12 +190,25 @@ SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, 
   std::string title = nodeName(withoutRole(op->getLoc())).title();
   OpBuilder attributes(op->getContext());
   SmallVector<Attribute> names;
-  for (StringRef role : roles)
+  if (joined) {
+    SmallVector<int64_t> arguments(parts, 0);
+    llvm::append_range(arguments, llvm::seq<int64_t>(1, int64_t(types.size())));
+    call.setResultArguments(arguments);
+    names.push_back(attributes.getStringAttr(title));
+  }
+  for (StringRef role : roles.drop_front(parts))
     names.push_back(
         attributes.getStringAttr(title.empty() || role.empty() ? title : title + "." + role.str()));
   call->setAttr("result_names", attributes.getArrayAttr(names));
   SmallVector<Replacement> replacements;
-  for (auto [old, replacement] : llvm::zip_equal(written, call.getOuts()))
+  if (joined) {
+    Value whole = call.getOuts().front();
+    if (whole.getType() != joined->whole.getType())
+      whole = builder.create<CastOp>(joined->whole.getType(), whole);
+    replacements.push_back({joined->whole, whole});
+  }
+  for (auto [old, replacement] : llvm::zip_equal(ArrayRef(written).drop_front(parts),
+                                                 call.getOuts().drop_front(joined ? 1 : 0)))
     replacements.push_back({old, replacement});
   return replacements;
 }

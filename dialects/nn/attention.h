@@ -3,6 +3,7 @@
 // Sizes of attention, and the calls that it and its gradient become.
 #pragma once
 
+#include "dialects/nn/joined_parts.h"
 #include "dialects/nn/library_step.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
@@ -73,6 +74,7 @@ private:
     int64_t laid = -1;
   };
   void readsMask(mlir::Value mask);
+  std::optional<JoinedParts> joinResults(StridedBatch &laid, llvm::ArrayRef<mlir::Value> written);
   int64_t lay(mlir::Value tensor, BatchedMatrices::Use use, bool ofKeys);
   int64_t layMask(mlir::Value tensor);
   int64_t gradientScratchBytes(const StridedBatch &laid) const;

@@ -4,6 +4,8 @@
 // RUN: %section SUMS %s | %trainc-opt -form-products | %FileCheck %s --check-prefix=SUMS
 // RUN: %section KEPT %s | %trainc-opt -form-products | %FileCheck %s --check-prefix=KEPT
 // RUN: %section ROWS %s | %trainc-opt -form-products | %FileCheck %s --check-prefix=ROWS
+// RUN: %section JOINED %s | %trainc-opt -form-products | %FileCheck %s --check-prefix=JOINED
+// RUN: %section ROUNDED %s | %trainc-opt -form-products | %FileCheck %s --check-prefix=ROUNDED
 // RUN: %trainc-opt %s -split-input-file -form-products -verify-diagnostics -o /dev/null
 
 // Queries, keys and values are read in place, heads are written side by side.
@@ -117,4 +119,43 @@ func.func @reads(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{expects bytes in `reads` for each input and in `writes` for each result}}
   %0 = kernel.call "f" of "some" [] (%x) {reads = array<i64>} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+// What a split gave has its gradients side by side: attention writes the three parts into one tensor, whose rows have 12
+// numbers.
+// JOINED
+// JOINED-LABEL: func.func @joined
+// JOINED: %[[D:.*]] = kernel.call "attention_gradient" of "attention_gradient" [array<i64: 5, 5, 4, 4, 1, 5, 0>, array<i64: 2>, {{.*}}, array<i64: 0, 12, 1, 60>, array<i64: 4, 12, 1, 60>, array<i64: 8, 12, 1, 60>, array<i64>]({{.*}}) {{.*}}result_arguments = array<i64: 0, 0, 0>{{.*}} -> tensor<2x5x12xbf16>
+// JOINED-NEXT: %[[WIDE:.*]] = nn.cast %[[D]] : (tensor<2x5x12xbf16>) -> tensor<2x5x12xf32>
+// JOINED-NEXT: return %[[WIDE]]
+func.func @joined(%q: tensor<2x5x4xbf16>, %k: tensor<2x5x4xbf16>, %v: tensor<2x5x4xbf16>, %y: tensor<2x5x4xbf16>, %l: tensor<2x5xf32>, %dy: tensor<2x5x4xbf16>) -> tensor<2x5x12xf32> {
+  %dq, %dk, %dv = nn.attention_gradient %q, %k, %v, %y, %l, %dy {scale = 1.0 : f64} : (tensor<2x5x4xbf16>, tensor<2x5x4xbf16>, tensor<2x5x4xbf16>, tensor<2x5x4xbf16>, tensor<2x5xf32>, tensor<2x5x4xbf16>) -> (tensor<2x5x4xbf16>, tensor<2x5x4xbf16>, tensor<2x5x4xbf16>)
+  %0 = nn.pad %dv {high = array<i64: 0, 0, 0>, interior = array<i64: 0, 0, 0>, low = array<i64: 0, 0, 8>} : (tensor<2x5x4xbf16>) -> tensor<2x5x12xbf16>
+  %1 = nn.cast %0 : (tensor<2x5x12xbf16>) -> tensor<2x5x12xf32>
+  %2 = nn.pad %dk {high = array<i64: 0, 0, 4>, interior = array<i64: 0, 0, 0>, low = array<i64: 0, 0, 4>} : (tensor<2x5x4xbf16>) -> tensor<2x5x12xbf16>
+  %3 = nn.cast %2 : (tensor<2x5x12xbf16>) -> tensor<2x5x12xf32>
+  %4 = nn.pad %dq {high = array<i64: 0, 0, 8>, interior = array<i64: 0, 0, 0>, low = array<i64: 0, 0, 0>} : (tensor<2x5x4xbf16>) -> tensor<2x5x12xbf16>
+  %5 = nn.cast %4 : (tensor<2x5x12xbf16>) -> tensor<2x5x12xf32>
+  %6 = nn.add %1, %3 : (tensor<2x5x12xf32>, tensor<2x5x12xf32>) -> tensor<2x5x12xf32>
+  %7 = nn.add %6, %5 : (tensor<2x5x12xf32>, tensor<2x5x12xf32>) -> tensor<2x5x12xf32>
+  return %7 : tensor<2x5x12xf32>
+}
+
+// -----
+
+// A product is rounded as it is written also where its reader sees it in another order, which attention takes as strides.
+// ROUNDED
+// ROUNDED-LABEL: func.func @rounded
+// ROUNDED: %[[P:.*]] = kernel.matmul {{.*}} -> tensor<2x5x3x4xbf16>
+// ROUNDED-NOT: nn.cast
+// ROUNDED: kernel.call "attention"{{.*}}(%[[P]], %[[P]], %[[P]])
+func.func @rounded(%x: tensor<10x8xbf16>, %w: tensor<8x12xbf16>) -> (tensor<2x3x5x4xbf16>, tensor<2x3x5xf32>) {
+  %0 = nn.matmul %x, %w : (tensor<10x8xbf16>, tensor<8x12xbf16>) -> tensor<10x12xf32>
+  %1 = nn.cast %0 : (tensor<10x12xf32>) -> tensor<10x12xbf16>
+  %2 = nn.reshape %1 : (tensor<10x12xbf16>) -> tensor<2x5x3x4xbf16>
+  %3 = nn.transpose %2 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x5x3x4xbf16>) -> tensor<2x3x5x4xbf16>
+  %4, %5 = nn.attention %3, %3, %3 {scale = 1.0 : f64} : (tensor<2x3x5x4xbf16>, tensor<2x3x5x4xbf16>, tensor<2x3x5x4xbf16>) -> (tensor<2x3x5x4xbf16>, tensor<2x3x5xf32>)
+  return %4, %5 : tensor<2x3x5x4xbf16>, tensor<2x3x5xf32>
 }
