@@ -43,8 +43,11 @@ makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageO
   }
   // ... and fuse late, over forward, backward and update alike.
   add(createDecomposePass());
-  if (recipe.trains && train::isNarrow(recipe.precision))
+  if (recipe.trains && train::isNarrow(recipe.precision)) {
+    if (recipe.target == "cuda" && recipe.epilogues)
+      add(createRoundBiasesPass());
     add(createCopyParametersPass());
+  }
   add(createChunkRowsPass(recipe.rowChunk));
   add(createFormProductsPass());
   if (recipe.trains)

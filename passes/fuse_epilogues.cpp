@@ -33,12 +33,47 @@ namespace {
 using kernel::EpilogueOpInterface;
 using planning::Sizes;
 
-/// Users of a value's memory: through reshapes.
+bool isNarrow(Value value) { return isNarrowFloat(nn::tensorType(value).getElementType()); }
+
+/// A cast of numbers of 16 bits, which changes none of them.
+bool isWidening(Operation *op) {
+  auto cast = dyn_cast_or_null<nn::CastOp>(op);
+  return cast && isNarrow(cast.getX()) && !isNarrow(cast.getResult());
+}
+
+/// The tensor in memory whose numbers these are.
+Value inMemory(Value value) {
+  value = withoutReshapes(value);
+  return isWidening(value.getDefiningOp()) ? withoutReshapes(value.getDefiningOp()->getOperand(0))
+                                           : value;
+}
+
+/// The only reader of a step's numbers, through what only hands them on; null where there are more.
+Operation *onlyReader(Value value) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.getUsers().begin();
+    if (!isa<nn::ReshapeOp>(user) && !isWidening(user))
+      return user;
+    value = user->getResult(0);
+  }
+  return nullptr;
+}
+
+/// Erases what handed numbers on to a reader that is gone, up to where they come from.
+void eraseUnread(Value value, Value from) {
+  while (value != from && value.use_empty()) {
+    Operation *op = value.getDefiningOp();
+    value = op->getOperand(0);
+    op->erase();
+  }
+}
+
+/// Users of a tensor's numbers: through reshapes, and what widens them.
 SmallVector<Operation *> usersThroughReshapes(Value value) {
   SmallVector<Operation *> users, open(value.getUsers());
   while (!open.empty()) {
     Operation *user = open.pop_back_val();
-    if (isa<nn::ReshapeOp>(user))
+    if (isa<nn::ReshapeOp>(user) || isWidening(user))
       open.append(user->user_begin(), user->user_end());
     else
       users.push_back(user);
@@ -65,7 +100,7 @@ Value vectorOf(nn::BroadcastOp broadcast, int64_t length) {
   for (auto [size, dimension] : llvm::zip(from, broadcast.getDimensions()))
     if (size > 1 && (dimension < int64_t(*begin) || size != to[dimension]))
       return Value();
-  Value vector = withoutReshapes(broadcast.getX());
+  Value vector = inMemory(broadcast.getX());
   return isSplatConstant(vector.getDefiningOp()) ? Value() : vector;
 }
 
@@ -153,6 +188,7 @@ public:
       fuseGelu(step);
     for (EpilogueOpInterface step : steps())
       fuseSum(step);
+    foldCasts();
     readInPlace();
     eraseDead();
   }
@@ -167,9 +203,12 @@ private:
     (void)runRegionDCE(rewriter, block.getParentOp()->getRegions());
   }
 
+  Value asReadBefore(Value result, Value before);
+  void foldCasts();
+
   /// Steps read positions in memory: a reshape in front of one would be a copy.
   void readInPlace() {
-    for (EpilogueOpInterface step : steps())
+    for (auto step : block.getOps<kernel::StepOpInterface>())
       for (OpOperand &operand : step->getOpOperands())
         operand.set(withoutReshapes(operand.get()));
   }
@@ -199,15 +238,37 @@ SmallVector<Attribute> namesOf(Operation *step) {
   return {nameAfter(step)};
 }
 
+/// A step's result in the type and shape of what it takes the place of.
+Value EpilogueFusion::asReadBefore(Value result, Value before) {
+  OpBuilder builder(before.getContext());
+  builder.setInsertionPointAfterValue(result);
+  nn::Builder at(builder, before.getLoc());
+  if (isNarrow(result))
+    result = at.cast(result, nn::tensorType(before).getElementType());
+  return at.reshape(result, sizesOf(before));
+}
+
+/// Numbers that were widened are not rounded once more where they are in memory.
+void EpilogueFusion::foldCasts() {
+  for (nn::CastOp cast : SmallVector<nn::CastOp>(block.getOps<nn::CastOp>())) {
+    Value before = inMemory(cast.getX());
+    if (!isNarrow(cast.getResult()) ||
+        nn::tensorType(before).getElementType() != cast.getType().getElementType())
+      continue;
+    OpBuilder builder(cast);
+    nn::Builder at(builder, cast.getLoc());
+    cast.getResult().replaceAllUsesWith(at.reshape(before, sizesOf(cast.getResult())));
+  }
+}
+
 void EpilogueFusion::fuseBias(EpilogueOpInterface step) {
   Value result = step->getResult(0);
   int64_t length = step.epilogueLength();
-  if (length == 0 || !result.hasOneUse())
-    return;
-  auto add = dyn_cast<nn::AddOp>(*result.getUsers().begin());
+  auto add = length == 0 ? nn::AddOp() : dyn_cast_or_null<nn::AddOp>(onlyReader(result));
   if (!add)
     return;
-  Value other = add.getA() == result ? add.getB() : add.getA();
+  const bool isFirst = inMemory(add.getA()) == result;
+  Value read = isFirst ? add.getA() : add.getB(), other = isFirst ? add.getB() : add.getA();
   auto broadcast = other.getDefiningOp<nn::BroadcastOp>();
   Value vector = broadcast ? vectorOf(broadcast, length) : Value();
   if (!vector || !step.addBias(vector))
@@ -215,27 +276,30 @@ void EpilogueFusion::fuseBias(EpilogueOpInterface step) {
   step->moveBefore(add);
   nameResults(step, {nameAfter(add)});
   takesOn(step, add);
-  add.getResult().replaceAllUsesWith(result);
+  add.getResult().replaceAllUsesWith(asReadBefore(result, add.getResult()));
   add.erase();
+  eraseUnread(read, result);
 }
 
 void EpilogueFusion::fuseGradient(nn::GeluTanhOp gelu) {
   Derivative derivative(gelu);
   for (EpilogueOpInterface step : steps()) {
     Value result = step->getResult(0);
-    if (step.epilogueLength() == 0 || !result.hasOneUse())
-      continue;
-    auto scaled = dyn_cast<nn::MulOp>(*result.getUsers().begin());
+    auto scaled =
+        step.epilogueLength() == 0 ? nn::MulOp() : dyn_cast_or_null<nn::MulOp>(onlyReader(result));
     if (!scaled)
       continue;
-    Value factor = scaled.getA() == result ? scaled.getB() : scaled.getA();
-    if (!derivative.matches(factor) || !step.scaleByGeluGradient(withoutReshapes(gelu.getX())))
+    const bool isFirst = inMemory(scaled.getA()) == result;
+    Value read = isFirst ? scaled.getA() : scaled.getB(),
+          factor = isFirst ? scaled.getB() : scaled.getA();
+    if (!derivative.matches(factor) || !step.scaleByGeluGradient(inMemory(gelu.getX())))
       continue;
     step->moveBefore(scaled);
     nameResults(step, {nameAfter(scaled)});
     takesOn(step, scaled);
-    scaled.getResult().replaceAllUsesWith(result);
+    scaled.getResult().replaceAllUsesWith(asReadBefore(result, scaled.getResult()));
     scaled.erase();
+    eraseUnread(read, result);
     fuseSum(step);
   }
 }
@@ -259,17 +323,20 @@ void EpilogueFusion::fuseGelu(EpilogueOpInterface step) {
     names.append(namesOf(step));
   nameResults(fused, names);
   takesOn(fused, gelu);
-  OpBuilder builder(gelu);
-  nn::Builder at(builder, gelu.getLoc());
-  gelu.getResult().replaceAllUsesWith(at.reshape(fused->getResult(0), sizesOf(gelu.getResult())));
+  gelu.getResult().replaceAllUsesWith(asReadBefore(fused->getResult(0), gelu.getResult()));
   gelu.erase();
   result.replaceAllUsesWith(fused->getResult(isKept ? 1 : 0));
   step.erase();
 }
 
-/// A sum over all lines of the tensor, which the step may compute in its place.
+/// A sum over all lines of the tensor, which the step may compute in its place. Of a tensor that
+/// was rounded for products that is the sum of the rounded numbers, as PyTorch has it.
 nn::ReduceSumOp sumOfLines(const kernel::SummableLines &lines, Operation *step) {
-  for (Operation *user : usersThroughReshapes(withoutReshapes(lines.tensor)))
+  Value tensor = withoutReshapes(lines.tensor);
+  SmallVector<Operation *> users = usersThroughReshapes(tensor);
+  if (auto rounded = tensor.getDefiningOp<nn::CastOp>(); rounded && isNarrow(tensor))
+    users.append(usersThroughReshapes(withoutReshapes(rounded.getX())));
+  for (Operation *user : users)
     if (auto sum = dyn_cast<nn::ReduceSumOp>(user);
         sum && addsLines(sum, lines.length) &&
         llvm::all_of(sum->getUsers(),

@@ -48,6 +48,7 @@ std::unique_ptr<mlir::Pass> createDifferentiatePass(llvm::StringRef kept = "");
 std::unique_ptr<mlir::Pass> createFormBucketsPass(int64_t multiple = 1);
 std::unique_ptr<mlir::Pass> createAttachOptimizerPass(llvm::StringRef kind);
 std::unique_ptr<mlir::Pass> createDecomposePass();
+std::unique_ptr<mlir::Pass> createRoundBiasesPass();
 std::unique_ptr<mlir::Pass> createCopyParametersPass();
 /// `limit`: bytes of a chunk; 0: nothing is cut.
 std::unique_ptr<mlir::Pass> createChunkRowsPass(int64_t limit);
@@ -58,6 +59,7 @@ std::unique_ptr<mlir::Pass> createSplitPipelinePass(const StageOptions &options)
 std::unique_ptr<mlir::Pass> createFuseEpiloguesPass();
 std::unique_ptr<mlir::Pass> createFusePass();
 std::unique_ptr<mlir::Pass> createLowerToKernelsPass();
+std::unique_ptr<mlir::Pass> createPadRowsPass();
 std::unique_ptr<mlir::Pass> createScheduleKernelsPass(llvm::StringRef target);
 std::unique_ptr<mlir::Pass> createOrderOperationsPass();
 std::unique_ptr<mlir::Pass> createPlanMemoryPass();

@@ -21,10 +21,10 @@ struct Row {
 
 // clang-format off
 const Row kRows[] = {
-    {Kind::brainFloating, 16, {"bf16", 2, HostType::bf16, false, "float", "bfloat16", "bf16",
+    {Kind::brainFloating, 16, {"bf16", 2, HostType::bf16, true, "float", "bfloat16", "bf16",
                                "0.0f", "1.0f", "INFINITY", "-INFINITY",
                                "runtime/kernels/narrow_float.h"}},
-    {Kind::floating, 16, {"f16", 2, HostType::f16, false, "float", "float16", "f16",
+    {Kind::floating, 16, {"f16", 2, HostType::f16, true, "float", "float16", "f16",
                           "0.0f", "1.0f", "INFINITY", "-INFINITY",
                           "runtime/kernels/narrow_float.h", /*isOfLittleRange=*/true}},
     {Kind::floating, 32, {"f32", 4, HostType::f32, true, "float", "float", "f32",
@@ -92,7 +92,20 @@ int64_t elementBytes(Type element) { return elementTypeOf(element).bytes; }
 
 int64_t bytesOf(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);
-  return type.getNumElements() * elementBytes(type.getElementType());
+  int64_t elements = type.getNumElements();
+  if (const int64_t pitch = rowPitchOf(type); pitch > 0)
+    elements = elements / type.getShape().back() * pitch;
+  return elements * elementBytes(type.getElementType());
+}
+
+// The pitch is the type's encoding, an integer.
+RankedTensorType withRowPitch(RankedTensorType type, int64_t pitch) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(),
+                               IntegerAttr::get(IntegerType::get(type.getContext(), 64), pitch));
+}
+int64_t rowPitchOf(RankedTensorType type) {
+  auto pitch = dyn_cast_or_null<IntegerAttr>(type.getEncoding());
+  return pitch ? pitch.getInt() : 0;
 }
 
 } // namespace trainc

@@ -79,6 +79,16 @@ static bool isContiguous(Value value, MatrixAttr matrix, int64_t rows, int64_t c
          cast<RankedTensorType>(value.getType()).getNumElements() == rows * columns;
 }
 
+static Type elementOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
+
+/// Vectors and matrices that go into a result have its type, which is the operands'.
+static bool takesAlong(MatmulOp product, Value other) {
+  Type element = elementOf(product.getOut());
+  return elementOf(product.getA()) == element && elementOf(other) == element;
+}
+
 /// One product with a contiguous result, not added to anything.
 int64_t MatmulOp::epilogueLength() {
   bool takes = elementTypeOf(getA().getType()).hasEpilogues && !getInit() &&
@@ -98,7 +108,7 @@ static MatmulOp withResults(MatmulOp old, Type linear, Type sum) {
 }
 
 bool MatmulOp::addBias(Value bias) {
-  if (epilogueLength() == 0 || hasEpilogue())
+  if (epilogueLength() == 0 || hasEpilogue() || !takesAlong(*this, bias))
     return false;
   getBiasMutable().assign(bias);
   return true;
@@ -106,7 +116,8 @@ bool MatmulOp::addBias(Value bias) {
 
 EpilogueOpInterface MatmulOp::applyGelu(bool keepLinear) {
   int64_t length = epilogueLength();
-  if (length == 0 || getEpilogue() || getSummed() || length % linearMultiple != 0)
+  if (length == 0 || getEpilogue() || getSummed() || length % linearMultiple != 0 ||
+      !takesAlong(*this, getOut()))
     return {};
   MatmulOp fused = withResults(*this, keepLinear ? getOut().getType() : Type(), Type());
   fused.setEpilogue(Epilogue::gelu);
@@ -115,7 +126,7 @@ EpilogueOpInterface MatmulOp::applyGelu(bool keepLinear) {
 
 bool MatmulOp::scaleByGeluGradient(Value linear) {
   int64_t length = epilogueLength();
-  if (length == 0 || hasEpilogue() || length % linearMultiple != 0)
+  if (length == 0 || hasEpilogue() || length % linearMultiple != 0 || !takesAlong(*this, linear))
     return false;
   getLinearMutable().assign(linear);
   setEpilogue(Epilogue::gelu_gradient);
@@ -124,8 +135,8 @@ bool MatmulOp::scaleByGeluGradient(Value linear) {
 
 SmallVector<SummableLines> MatmulOp::summableLines() {
   int64_t m = getM(), n = getN(), k = getK();
-  if (epilogueLength() == 0 || getSummed())
-    return {};
+  if (epilogueLength() == 0 || getSummed() || isNarrowFloat(elementOf(getOut())))
+    return {}; // a sum has the result's type, and 16 bits are too few for it
   if (getEpilogue() == Epilogue::gelu_gradient)
     return {{getOut(), getLength()}};
   SmallVector<SummableLines> lines;
@@ -219,12 +230,12 @@ static int64_t elementsOf(MatrixAttr matrix, ArrayRef<int64_t> batch, int64_t el
 
 StepCost MatmulOp::cost(SymbolTableCollection &) {
   int64_t m = getM(), n = getN(), k = getK();
-  int64_t width = elementBytes(cast<RankedTensorType>(getOut().getType()).getElementType());
+  int64_t width = elementBytes(elementOf(getOut())), operands = elementBytes(elementOf(getA()));
   int64_t result = elementsOf(getMatrixC(), getBatch(), m * n);
   StepCost cost;
   cost.flops = flopsOf(getBatch(), m, n, k) + static_cast<double>(getInit() ? result : 0);
-  cost.reads = {width * elementsOf(getMatrixA(), getBatch(), m * k),
-                width * elementsOf(getMatrixB(), getBatch(), k * n)};
+  cost.reads = {operands * elementsOf(getMatrixA(), getBatch(), m * k),
+                operands * elementsOf(getMatrixB(), getBatch(), k * n)};
   if (getInit())
     cost.reads.push_back(width * result);
   for (Value operand : {getBias(), getLinear()})

@@ -17,6 +17,8 @@ std::vector<std::unique_ptr<Pass>> createPlacementPasses(const PlacementOptions 
     passes.push_back(std::move(split));
   passes.push_back(createFusePass());
   passes.push_back(createLowerToKernelsPass());
+  if (options.target == "cuda")
+    passes.push_back(createPadRowsPass());
   passes.push_back(createScheduleKernelsPass(options.target));
   passes.push_back(createOrderOperationsPass());
   passes.push_back(createPlanMemoryPass());

@@ -6,6 +6,7 @@
 #include "runtime/kernels/narrow_float.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace trainc {
 
@@ -48,25 +49,29 @@ template <typename Format>
 void matmul_add(const matmul_shape &shape, const narrow_float<Format> *a,
                 const narrow_float<Format> *b, float *c);
 
-// ---- products which do more before they write c. Only runtime/cuda has them, and only
-// for f32. One product, no batch; c is contiguous. Its lines lie along n where its columns have
+// ---- products which do more before they write c. Only runtime/cuda has them, for f32, bf16 and
+// f16. One product, no batch; c is contiguous. Its lines lie along n where its columns have
 // stride 1, else along m; `bias` and the sum of c are as long as a line.
 
 // c = a b + bias
-void matmul_bias(const matmul_shape &shape, const float *a, const float *b, const float *bias,
-                 float *c);
+template <typename T>
+void matmul_bias(const matmul_shape &shape, const T *a, const T *b, const T *bias, T *c);
 
 // linear = a b + bias, c = gelu(linear), in GELU's tanh form. `bias` and `linear` (laid
 // out like c) may be null. Lines are multiples of 8 elements.
-void matmul_gelu(const matmul_shape &shape, const float *a, const float *b, const float *bias,
-                 float *c, float *linear);
+template <typename T>
+void matmul_gelu(const matmul_shape &shape, const T *a, const T *b,
+                 const std::type_identity_t<T> *bias, T *c, std::type_identity_t<T> *linear);
 
-// c = (a b) gelu'(linear), and the sum of c's lines; `sum` may be null.
-void matmul_gelu_gradient(const matmul_shape &shape, const float *a, const float *b,
-                          const float *linear, float *c, float *sum);
+// c = (a b) gelu'(linear), and the sum of c's lines; `sum` may be null, as it is in 16 bits.
+template <typename T>
+void matmul_gelu_gradient(const matmul_shape &shape, const T *a, const T *b, const T *linear, T *c,
+                          std::type_identity_t<T> *sum);
 
 // c = a b, and the sum of a or of b over k: m or n elements.
-void matmul_sum_a(const matmul_shape &shape, const float *a, const float *b, float *c, float *sum);
-void matmul_sum_b(const matmul_shape &shape, const float *a, const float *b, float *c, float *sum);
+template <typename T>
+void matmul_sum_a(const matmul_shape &shape, const T *a, const T *b, float *c, float *sum);
+template <typename T>
+void matmul_sum_b(const matmul_shape &shape, const T *a, const T *b, float *c, float *sum);
 
 } // namespace trainc

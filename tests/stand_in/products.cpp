@@ -162,15 +162,20 @@ void multiply_f32(const sizes &s, operand left, operand right, const operand &d,
 }
 
 void multiply_narrow(const narrow_type &type, const sizes &s, const operand &left,
-                     const operand &right, const operand &d, float alpha, float beta, bool rounds) {
+                     const operand &right, const operand &d, float alpha, float beta) {
   const std::vector<float> wide_left = each(left, type.widened),
                            wide_right = each(right, type.widened);
-  if (!rounds)
-    return multiply_f32(s, packed(left, wide_left), packed(right, wide_right), d, alpha, beta,
-                        false);
-  std::vector<float> sums = each(d, type.widened);
-  multiply_f32(s, packed(left, wide_left), packed(right, wide_right), packed(d, sums), alpha, beta,
-               false);
+  multiply_f32(s, packed(left, wide_left), packed(right, wide_right), d, alpha, beta, false);
+}
+
+// A result that is rounded after the epilogue, in f32 up to then.
+std::vector<float> in_f32(const operand &d, const narrow_type &type, float beta) {
+  if (beta == 0) // nothing is read
+    return std::vector<float>(static_cast<size_t>(d.lines * d.elements));
+  return each(d, type.widened);
+}
+
+void round_result(const operand &d, const narrow_type &type, const std::vector<float> &sums) {
   auto *result = reinterpret_cast<uint16_t *>(const_cast<char *>(d.data));
   for (int64_t i = 0; i < d.lines; ++i)
     for (int64_t j = 0; j < d.elements; ++j)
@@ -212,9 +217,26 @@ bool has(cublasLtEpilogue_t epilogue, cublasLtEpilogue_t part) {
   return epilogue != CUBLASLT_EPILOGUE_DEFAULT && (epilogue & part) == part;
 }
 
-void forward_epilogue(const cublasLtMatmulDescription &by, const operand &d, char *bias,
-                      char *auxiliary) {
-  const auto rows = static_cast<size_t>(d.elements) * 4;
+// Numbers of an epilogue in memory, as f32.
+struct epilogue_numbers {
+  const narrow_type *narrow; // null: f32
+  size_t size() const { return narrow != nullptr ? 2 : 4; }
+  float read(const char *at, int64_t i) const {
+    if (narrow != nullptr)
+      return narrow->widened(reinterpret_cast<const uint16_t *>(at)[i]);
+    return reinterpret_cast<const float *>(at)[i];
+  }
+  void write(char *at, int64_t i, float value) const {
+    if (narrow != nullptr)
+      reinterpret_cast<uint16_t *>(at)[i] = narrow->rounded(value);
+    else
+      reinterpret_cast<float *>(at)[i] = value;
+  }
+};
+
+void forward_epilogue(const cublasLtMatmulDescription &by, const epilogue_numbers &numbers,
+                      const operand &d, char *bias, char *auxiliary) {
+  const size_t size = numbers.size(), rows = static_cast<size_t>(d.elements) * size;
   const bool adds = has(by.epilogue, CUBLASLT_EPILOGUE_BIAS);
   const bool gelus = has(by.epilogue, CUBLASLT_EPILOGUE_GELU);
   const bool keeps = has(by.epilogue, CUBLASLT_EPILOGUE_GELU_AUX);
@@ -222,30 +244,30 @@ void forward_epilogue(const cublasLtMatmulDescription &by, const operand &d, cha
     read_range(bias, rows, "the bias");
   for (int64_t j = 0; j < d.lines; ++j) {
     auto *line = reinterpret_cast<float *>(const_cast<char *>(d.data)) + j * d.leading;
-    float *kept = reinterpret_cast<float *>(auxiliary) + j * by.auxiliary_leading;
+    char *kept = auxiliary + j * by.auxiliary_leading * static_cast<int64_t>(size);
     if (keeps)
       write_range(kept, rows, "the epilogue's auxiliary matrix");
     for (int64_t i = 0; i < d.elements; ++i) {
       if (adds)
-        line[i] += reinterpret_cast<const float *>(bias)[i];
+        line[i] += numbers.read(bias, i);
       if (keeps)
-        kept[i] = line[i];
+        numbers.write(kept, i, line[i]);
       if (gelus)
         line[i] = static_cast<float>(gelu(line[i]));
     }
   }
 }
 
-void backward_epilogue(const cublasLtMatmulDescription &by, const operand &d, char *bias,
-                       const char *auxiliary) {
-  const auto rows = static_cast<size_t>(d.elements) * 4;
+void backward_epilogue(const cublasLtMatmulDescription &by, const epilogue_numbers &numbers,
+                       const operand &d, char *bias, const char *auxiliary) {
+  const size_t size = numbers.size(), rows = static_cast<size_t>(d.elements) * size;
   std::vector<double> sums(static_cast<size_t>(d.elements));
   for (int64_t j = 0; j < d.lines; ++j) {
     auto *line = reinterpret_cast<float *>(const_cast<char *>(d.data)) + j * d.leading;
-    const float *kept = reinterpret_cast<const float *>(auxiliary) + j * by.auxiliary_leading;
+    const char *kept = auxiliary + j * by.auxiliary_leading * static_cast<int64_t>(size);
     read_range(kept, rows, "the epilogue's auxiliary matrix");
     for (int64_t i = 0; i < d.elements; ++i) {
-      line[i] = static_cast<float>(line[i] * gelu_slope(kept[i]));
+      line[i] = static_cast<float>(line[i] * gelu_slope(numbers.read(kept, i)));
       sums[i] += line[i];
     }
   }
@@ -253,37 +275,40 @@ void backward_epilogue(const cublasLtMatmulDescription &by, const operand &d, ch
     return;
   write_range(bias, rows, "the bias gradient");
   for (int64_t i = 0; i < d.elements; ++i)
-    reinterpret_cast<float *>(bias)[i] = static_cast<float>(sums[i]);
+    numbers.write(bias, i, static_cast<float>(sums[i]));
 }
 
-// Sums of an operand along k: `result` has one element for each of the others.
-void sum_along_k(const operand &m, bool k_is_line, char *bias) {
+// Sums of an operand along k: `result` has one element for each of the others; f32.
+void sum_along_k(const operand &m, const epilogue_numbers &numbers, bool k_is_line, char *bias) {
   const int64_t count = k_is_line ? m.elements : m.lines, k = k_is_line ? m.lines : m.elements;
   write_range(bias, static_cast<size_t>(count) * 4, "the bias gradient");
-  const auto *data = reinterpret_cast<const float *>(m.data);
   for (int64_t i = 0; i < count; ++i) {
     double sum = 0;
     for (int64_t j = 0; j < k; ++j)
-      sum += k_is_line ? data[j * m.leading + i] : data[i * m.leading + j];
+      sum += numbers.read(m.data, k_is_line ? j * m.leading + i : i * m.leading + j);
     reinterpret_cast<float *>(bias)[i] = static_cast<float>(sum);
   }
 }
 
-void apply_epilogue(const product &p, const operand &a, const operand &b, const operand &d,
-                    int64_t batch) {
+// On `d`, whose numbers are f32 still.
+void apply_epilogue(const product &p, const narrow_type *narrow, const operand &a, const operand &b,
+                    const operand &d, int64_t batch) {
   const cublasLtMatmulDescription &by = p.description;
   if (by.epilogue == CUBLASLT_EPILOGUE_DEFAULT)
     return;
-  char *bias = static_cast<char *>(by.bias) + batch * by.bias_batch_stride * 4;
-  char *auxiliary = static_cast<char *>(by.auxiliary) + batch * by.auxiliary_batch_stride * 4;
+  const epilogue_numbers of_operands = {narrow},
+                         of_result = {size_of(p.d_layout.type) == 2 ? narrow : nullptr};
+  const auto size = static_cast<int64_t>(of_result.size());
+  char *bias = static_cast<char *>(by.bias) + batch * by.bias_batch_stride * size;
+  char *auxiliary = static_cast<char *>(by.auxiliary) + batch * by.auxiliary_batch_stride * size;
   if (by.epilogue == CUBLASLT_EPILOGUE_BGRADA) // a is m x k; transposed: its lines run along m
-    sum_along_k(a, a.transposed, bias);
+    sum_along_k(a, of_operands, a.transposed, bias);
   else if (by.epilogue == CUBLASLT_EPILOGUE_BGRADB)
-    sum_along_k(b, !b.transposed, bias);
+    sum_along_k(b, of_operands, !b.transposed, bias);
   else if (has(by.epilogue, CUBLASLT_EPILOGUE_DGELU))
-    backward_epilogue(by, d, bias, auxiliary);
+    backward_epilogue(by, of_result, d, bias, auxiliary);
   else
-    forward_epilogue(by, d, bias, auxiliary);
+    forward_epilogue(by, of_result, d, bias, auxiliary);
 }
 
 void compute_entry(const product &p, int64_t batch) {
@@ -318,16 +343,23 @@ void compute_entry(const product &p, int64_t batch) {
     right.transposed = !right.transposed;
   }
   if (p.d_layout.type == CUDA_R_64F)
-    multiply_f64(s, left, right, d, p.alpha, p.beta);
-  else if (operand_size == 2)
-    multiply_narrow(p.a_layout.type == CUDA_R_16BF ? narrow_type{widened, rounded_to_bf16}
-                                                   : narrow_type{widened_f16, rounded_to_f16},
-                    s, left, right, d, static_cast<float>(p.alpha), static_cast<float>(p.beta),
-                    size == 2);
-  else
-    multiply_f32(s, left, right, d, static_cast<float>(p.alpha), static_cast<float>(p.beta),
+    return multiply_f64(s, left, right, d, p.alpha, p.beta);
+  const auto alpha = static_cast<float>(p.alpha), beta = static_cast<float>(p.beta);
+  if (operand_size == 4) {
+    multiply_f32(s, left, right, d, alpha, beta,
                  p.description.compute == CUBLAS_COMPUTE_32F_FAST_TF32);
-  apply_epilogue(p, a, b, d, batch);
+    return apply_epilogue(p, nullptr, a, b, d, batch);
+  }
+  const narrow_type type = p.a_layout.type == CUDA_R_16BF
+                               ? narrow_type{widened, rounded_to_bf16}
+                               : narrow_type{widened_f16, rounded_to_f16};
+  const bool rounds = size == 2;
+  std::vector<float> sums = rounds ? in_f32(d, type, beta) : std::vector<float>();
+  const operand wide = rounds ? packed(d, sums) : d;
+  multiply_narrow(type, s, left, right, wide, alpha, beta);
+  apply_epilogue(p, &type, a, b, wide, batch);
+  if (rounds)
+    round_result(d, type, sums);
 }
 
 } // namespace

@@ -75,12 +75,12 @@ bool leading_is_enough(const cublasLtMatrixDescription &m) {
   return m.rows > 0 && m.columns > 0 && m.leading >= static_cast<int64_t>(least);
 }
 
-// As cuBLASLt documents its epilogues.
+// As cuBLASLt documents its epilogues: vectors and matrices beside the result have its type.
 bool epilogue_is_supported(const cublasLtMatmulDescription &by,
                            const cublasLtMatrixDescription &d) {
   if (by.epilogue == CUBLASLT_EPILOGUE_DEFAULT)
     return true;
-  if (options().no_epilogues || d.type != CUDA_R_32F || d.order != CUBLASLT_ORDER_COL)
+  if (options().no_epilogues || d.type == CUDA_R_64F || d.order != CUBLASLT_ORDER_COL)
     return false;
   constexpr int auxiliary_flag = 128, auxiliary_multiple = 8;
   const bool auxiliary = (by.epilogue & auxiliary_flag) != 0;

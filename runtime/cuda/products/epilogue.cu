@@ -6,6 +6,7 @@
 
 #include "runtime/cuda/launch.h"
 #include "runtime/kernels/math.h"
+#include "runtime/kernels/narrow_float.h"
 
 #include <algorithm>
 
@@ -31,36 +32,37 @@ __device__ int64_t first_element() {
 __device__ int64_t element_step() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
 // c += bias, for lines of `length` elements.
-__global__ void add_bias(const float *bias, int64_t length, int64_t count, float *c) {
+template <typename T> __global__ void add_bias(const T *bias, int64_t length, int64_t count, T *c) {
   for (int64_t i = first_element(); i < count; i += element_step())
-    c[i] += bias[i % length];
+    c[i] = static_cast<T>(static_cast<float>(c[i]) + static_cast<float>(bias[i % length]));
 }
 
 // c = gelu(c), and c as it was, where there is a place for it.
-__global__ void apply_gelu(int64_t count, float *c, float *linear) {
+template <typename T> __global__ void apply_gelu(int64_t count, T *c, T *linear) {
   for (int64_t i = first_element(); i < count; i += element_step()) {
-    const float x = c[i];
+    const T x = c[i];
     if (linear)
       linear[i] = x;
-    c[i] = gelu(x);
+    c[i] = static_cast<T>(gelu(static_cast<float>(x)));
   }
 }
 
-__global__ void multiply_by_derivative(const float *linear, int64_t count, float *c) {
+template <typename T> __global__ void multiply_by_derivative(const T *linear, int64_t count, T *c) {
   for (int64_t i = first_element(); i < count; i += element_step())
-    c[i] *= gelu_derivative(linear[i]);
+    c[i] =
+        static_cast<T>(static_cast<float>(c[i]) * gelu_derivative(static_cast<float>(linear[i])));
 }
 
 // sums[j] = the sum over i of x[i * line_stride + j * stride].
-__global__ void add_lines(const float *x, int64_t lines, int64_t line_stride, int64_t columns,
-                          int64_t stride, float *sums) {
-  __shared__ float of_strip[block_threads];
+template <typename T>
+__device__ void sum_lines(const T *x, int64_t lines, int64_t line_stride, int64_t columns,
+                          int64_t stride, float *sums, float (&of_strip)[block_threads]) {
   const int64_t column =
       static_cast<int64_t>(blockIdx.x) * columns_of_block + threadIdx.x % columns_of_block;
   float sum = 0;
   if (column < columns)
     for (int64_t i = threadIdx.x / columns_of_block; i < lines; i += strips)
-      sum += x[i * line_stride + column * stride];
+      sum += static_cast<float>(x[i * line_stride + column * stride]);
   of_strip[threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.x >= columns_of_block || column >= columns)
@@ -69,66 +71,102 @@ __global__ void add_lines(const float *x, int64_t lines, int64_t line_stride, in
     sum += of_strip[strip * columns_of_block + threadIdx.x];
   sums[column] = sum;
 }
+#define ADD_LINES(name, T)                                                                         \
+  __global__ void name(const T *x, int64_t lines, int64_t line_stride, int64_t columns,            \
+                       int64_t stride, float *sums) {                                              \
+    __shared__ float of_strip[block_threads];                                                      \
+    sum_lines(x, lines, line_stride, columns, stride, sums, of_strip);                             \
+  }                                                                                                \
+  auto line_sum_of(const T *) { return name; }
+ADD_LINES(add_lines_f32, float)
+ADD_LINES(add_lines_bf16, bfloat16)
+ADD_LINES(add_lines_f16, float16)
+#undef ADD_LINES
 
 launch_shape elementwise(int64_t count) {
   const int64_t blocks = (count + block_threads - 1) / block_threads;
   return {static_cast<unsigned>(std::clamp<int64_t>(blocks, 1, most_blocks)), block_threads};
 }
 
-void queue_sum(const float *x, int64_t lines, int64_t line_stride, int64_t columns, int64_t stride,
+template <typename T>
+void queue_sum(const T *x, int64_t lines, int64_t line_stride, int64_t columns, int64_t stride,
                const void *sums) {
   const int64_t extent = (lines - 1) * line_stride + (columns - 1) * stride + 1;
   const int64_t blocks = (columns + columns_of_block - 1) / columns_of_block;
-  launch("a sum beside a matrix product", add_lines, {static_cast<unsigned>(blocks), block_threads},
-         reads(x, extent), lines, line_stride, columns, stride,
-         writes(static_cast<float *>(const_cast<void *>(sums)), columns));
+  launch("a sum beside a matrix product", line_sum_of(x),
+         {static_cast<unsigned>(blocks), block_threads}, reads(x, extent), lines, line_stride,
+         columns, stride, writes(static_cast<float *>(const_cast<void *>(sums)), columns));
 }
 
-} // namespace
-
-void queue_epilogue(const product_key &key, const product_operands &operands) {
+// Of a product of numbers of T, whose result has those, too. Sums are of f32.
+template <typename T>
+void queue_epilogue_of(const product_key &key, const product_operands &operands) {
   const matmul_shape &shape = key.shape;
   const int64_t count = shape.m * shape.n;
   const int64_t length = shape.c.column_stride == 1 ? shape.n : shape.m; // of a line of c
-  float *c = static_cast<float *>(operands.c) + shape.c.offset;
-  auto *vector = static_cast<const float *>(operands.vector);
-  auto *linear = static_cast<float *>(const_cast<void *>(operands.linear));
+  T *c = static_cast<T *>(operands.c) + shape.c.offset;
+  auto *bias = static_cast<const T *>(operands.vector);
+  auto *linear = static_cast<T *>(const_cast<void *>(operands.linear));
   const char *name = "what follows a matrix product";
   switch (key.epilogue) {
   case product_epilogue::none:
     return;
   case product_epilogue::bias:
   case product_epilogue::gelu:
-    if (vector)
-      launch(name, add_bias, elementwise(count), reads(vector, length), length, count,
+    if (bias)
+      launch(name, add_bias<T>, elementwise(count), reads(bias, length), length, count,
              writes(c, count));
     if (key.epilogue == product_epilogue::gelu)
-      launch(name, apply_gelu, elementwise(count), count, writes(c, count),
+      launch(name, apply_gelu<T>, elementwise(count), count, writes(c, count),
              writes(linear, linear ? count : 0));
     return;
   case product_epilogue::gelu_gradient:
-    launch(name, multiply_by_derivative, elementwise(count),
-           reads(static_cast<const float *>(linear), count), count, writes(c, count));
-    if (vector)
-      queue_sum(c, count / length, length, length, 1, vector);
+    launch(name, multiply_by_derivative<T>, elementwise(count),
+           reads(static_cast<const T *>(linear), count), count, writes(c, count));
+    if (operands.vector)
+      queue_sum(c, count / length, length, length, 1, operands.vector);
     return;
   case product_epilogue::sum_of_a:
-    return queue_sum(static_cast<const float *>(operands.a) + shape.a.offset, shape.k,
-                     shape.a.column_stride, shape.m, shape.a.row_stride, vector);
+    return queue_sum(static_cast<const T *>(operands.a) + shape.a.offset, shape.k,
+                     shape.a.column_stride, shape.m, shape.a.row_stride, operands.vector);
   case product_epilogue::sum_of_b:
-    return queue_sum(static_cast<const float *>(operands.b) + shape.b.offset, shape.k,
-                     shape.b.row_stride, shape.n, shape.b.column_stride, vector);
+    return queue_sum(static_cast<const T *>(operands.b) + shape.b.offset, shape.k,
+                     shape.b.row_stride, shape.n, shape.b.column_stride, operands.vector);
+  }
+}
+
+template <typename T> cudaError_t find_kernels_of() {
+  cudaFuncAttributes attributes;
+  cudaError_t status = cudaFuncGetAttributes(&attributes, add_bias<T>);
+  if (status == cudaSuccess)
+    status = cudaFuncGetAttributes(&attributes, apply_gelu<T>);
+  if (status == cudaSuccess)
+    status = cudaFuncGetAttributes(&attributes, multiply_by_derivative<T>);
+  return status == cudaSuccess
+             ? cudaFuncGetAttributes(&attributes, line_sum_of(static_cast<const T *>(nullptr)))
+             : status;
+}
+
+} // namespace
+
+void queue_epilogue(const product_key &key, const product_operands &operands) {
+  switch (key.operands) {
+  case product_number::f64:
+    return; // has none
+  case product_number::f32:
+    return queue_epilogue_of<float>(key, operands);
+  case product_number::bf16:
+    return queue_epilogue_of<bfloat16>(key, operands);
+  case product_number::f16:
+    return queue_epilogue_of<float16>(key, operands);
   }
 }
 
 cudaError_t find_epilogue_kernels() {
-  cudaFuncAttributes attributes;
-  cudaError_t status = cudaFuncGetAttributes(&attributes, add_bias);
+  cudaError_t status = find_kernels_of<float>();
   if (status == cudaSuccess)
-    status = cudaFuncGetAttributes(&attributes, apply_gelu);
-  if (status == cudaSuccess)
-    status = cudaFuncGetAttributes(&attributes, multiply_by_derivative);
-  return status == cudaSuccess ? cudaFuncGetAttributes(&attributes, add_lines) : status;
+    status = find_kernels_of<bfloat16>();
+  return status == cudaSuccess ? find_kernels_of<float16>() : status;
 }
 
 } // namespace trainc

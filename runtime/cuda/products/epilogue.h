@@ -9,7 +9,7 @@
 
 namespace trainc {
 
-// Queues it on compute_stream(). `operands.c` holds the product; f32. Sums are in a fixed order.
+// Queues it on compute_stream(). `operands.c` holds the product. Sums are in a fixed order.
 void queue_epilogue(const product_key &key, const product_operands &operands);
 
 // Loads the kernels, so that none is loaded in the middle of a step; cudaSuccess or why not.

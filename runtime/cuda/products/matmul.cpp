@@ -238,23 +238,39 @@ void matmul_add(const matmul_shape &shape, const double *a, const double *b, dou
   multiply<double>(shape, product_epilogue::none, true, {a, b, c});
 }
 
-void matmul_bias(const matmul_shape &shape, const float *a, const float *b, const float *bias,
-                 float *c) {
-  multiply<float>(shape, product_epilogue::bias, false, {a, b, c, bias});
+template <typename T>
+void matmul_bias(const matmul_shape &shape, const T *a, const T *b, const T *bias, T *c) {
+  multiply<T>(shape, product_epilogue::bias, false, {a, b, c, bias});
 }
-void matmul_gelu(const matmul_shape &shape, const float *a, const float *b, const float *bias,
-                 float *c, float *linear) {
-  multiply<float>(shape, product_epilogue::gelu, false, {a, b, c, bias, linear});
+template <typename T>
+void matmul_gelu(const matmul_shape &shape, const T *a, const T *b,
+                 const std::type_identity_t<T> *bias, T *c, std::type_identity_t<T> *linear) {
+  multiply<T>(shape, product_epilogue::gelu, false, {a, b, c, bias, linear});
 }
-void matmul_gelu_gradient(const matmul_shape &shape, const float *a, const float *b,
-                          const float *linear, float *c, float *sum) {
-  multiply<float>(shape, product_epilogue::gelu_gradient, false, {a, b, c, sum, linear});
+template <typename T>
+void matmul_gelu_gradient(const matmul_shape &shape, const T *a, const T *b, const T *linear, T *c,
+                          std::type_identity_t<T> *sum) {
+  multiply<T>(shape, product_epilogue::gelu_gradient, false, {a, b, c, sum, linear});
 }
-void matmul_sum_a(const matmul_shape &shape, const float *a, const float *b, float *c, float *sum) {
-  multiply<float>(shape, product_epilogue::sum_of_a, false, {a, b, c, sum});
+template <typename T>
+void matmul_sum_a(const matmul_shape &shape, const T *a, const T *b, float *c, float *sum) {
+  multiply<T, float>(shape, product_epilogue::sum_of_a, false, {a, b, c, sum});
 }
-void matmul_sum_b(const matmul_shape &shape, const float *a, const float *b, float *c, float *sum) {
-  multiply<float>(shape, product_epilogue::sum_of_b, false, {a, b, c, sum});
+template <typename T>
+void matmul_sum_b(const matmul_shape &shape, const T *a, const T *b, float *c, float *sum) {
+  multiply<T, float>(shape, product_epilogue::sum_of_b, false, {a, b, c, sum});
 }
+
+#define EPILOGUES_OF(T)                                                                            \
+  template void matmul_bias(const matmul_shape &, const T *, const T *, const T *, T *);           \
+  template void matmul_gelu<T>(const matmul_shape &, const T *, const T *, const T *, T *, T *);   \
+  template void matmul_gelu_gradient<T>(const matmul_shape &, const T *, const T *, const T *,     \
+                                        T *, T *);                                                 \
+  template void matmul_sum_a(const matmul_shape &, const T *, const T *, float *, float *);        \
+  template void matmul_sum_b(const matmul_shape &, const T *, const T *, float *, float *);
+EPILOGUES_OF(float)
+EPILOGUES_OF(bfloat16)
+EPILOGUES_OF(float16)
+#undef EPILOGUES_OF
 
 } // namespace trainc
