@@ -48,7 +48,12 @@ bool isNarrowFloat(mlir::Type element);
 mlir::Type sumTypeOf(mlir::Type element);
 
 int64_t elementBytes(mlir::Type element);
-int64_t bytesOf(mlir::Type tensor);
+int64_t bytesOf(mlir::Type tensor); // in memory
+
+/// The same tensor with rows, its last dimension, that begin `pitch` elements apart; pad-rows.
+mlir::RankedTensorType withRowPitch(mlir::RankedTensorType type, int64_t pitch);
+/// 0: one row follows the other.
+int64_t rowPitchOf(mlir::RankedTensorType type);
 
 /// Calls `function` with a zero of the C++ type.
 template <typename Function> auto withHostType(HostType type, Function function) {

@@ -31,6 +31,7 @@ planned_tensor plannedTensor(Value value, kernel::PlaceAttr place, int step) {
           step,
           elementTypeOf(type).name.str(),
           type.getShape().vec(),
+          rowPitchOf(type),
           isa<BlockArgument>(value),
           /*is_at_peak=*/false,
           isa<BlockArgument>(value) ? std::vector<int>() : std::vector<int>{step}};

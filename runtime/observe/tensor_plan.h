@@ -22,6 +22,7 @@ struct placed_tensor {
   int64_t offset; // bytes from the arena's base
   data_type type;
   std::vector<int64_t> shape;
+  int64_t row_pitch; // elements from one row to the next; 0: they follow one another
 
   int64_t elements() const;
 };

@@ -80,6 +80,7 @@ struct planned_tensor {
   int first = 0, last = 0;       // steps that it is alive in
   std::string type;              // of its elements, `f32`
   std::vector<int64_t> shape;
+  int64_t row_pitch = 0;    // elements from one row to the next; 0: they follow one another
   bool is_argument = false; // of the function; else the step `first` makes it
   bool is_at_peak = false;  // an activation that is alive when most of them are
   std::vector<int> used_by; // steps that read or write it
@@ -88,6 +89,7 @@ struct planned_tensor {
     visit("tensor", name, "arena", arena, "offset", offset, "bytes", bytes, "first_step", first,
           "last_step", last, "type", type, "shape", shape, "argument", is_argument, "at_peak",
           is_at_peak, "used_by", used_by);
+    visit.maybe("row_pitch", row_pitch);
   }
 };
 

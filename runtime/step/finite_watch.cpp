@@ -124,8 +124,7 @@ void finite_watch::look_at(const placed_tensor &tensor, int step) {
   if (!found_.empty() || is_integer(tensor.type) || tensor.type == data_type::boolean)
     return;
   const int64_t elements = tensor.elements();
-  const tensor_statistics has = taker_.of(
-      tensor.type, read(tensor.arena, tensor.offset, elements * bytes_of(tensor.type)), elements);
+  const tensor_statistics has = taker_.of(tensor.type, read(tensor), elements);
   if (has.nans == 0 && has.infinities == 0)
     return note(tensor.name, has);
   const computations computed = computed_in(step);

@@ -9,6 +9,7 @@
 #include "runtime/step/gradient_step.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -70,6 +71,19 @@ protected:
     return most;
   }
 
+  // The elements of a tensor, one row after the other; until the next reading.
+  const char *read(const placed_tensor &tensor) {
+    const int64_t size = bytes_of(tensor.type), bytes = tensor.elements() * size;
+    if (tensor.row_pitch == 0)
+      return read(tensor.arena, tensor.offset, bytes);
+    const int64_t row = tensor.shape.back() * size, apart = tensor.row_pitch * size;
+    const int64_t rows = bytes / row;
+    const char *data = read(tensor.arena, tensor.offset, (rows - 1) * apart + row);
+    rows_.resize(static_cast<size_t>(bytes));
+    for (int64_t i = 0; i < rows; ++i)
+      memcpy(rows_.data() + i * row, data + i * apart, static_cast<size_t>(row));
+    return rows_.data();
+  }
   // Bytes of the function that runs, or of the last one. Waits for queued work.
   const char *read(arena_kind arena, int64_t offset, int64_t bytes) {
     return run_.target.read(memory_[arena] + offset, bytes);
@@ -87,6 +101,7 @@ private:
       made(step_, function_->made[static_cast<size_t>(step_)]);
   }
 
+  std::vector<char> rows_;                     // of a tensor that has room between them
   const planned_function *function_ = nullptr; // that is running
   int step_ = -1;                              // of it
 };

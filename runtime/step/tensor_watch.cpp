@@ -134,11 +134,10 @@ void tensor_watch::made(int, const std::vector<placed_tensor> &tensors) {
 }
 
 void tensor_watch::take(const placed_tensor &tensor, tensor_kind kind) {
-  const int64_t bytes = tensor.elements() * bytes_of(tensor.type);
   sink_->take({.step = training_step_,
                .micro_batch = micro_batch_,
                .tensor = {tensor.name, kind, tensor.type, tensor.shape},
-               .data = read(tensor.arena, tensor.offset, bytes),
+               .data = read(tensor),
                .scale = tensor.arena == arena_kind::gradients ? 1 / loss_scale() : 1,
                .has_several_batches = batches_ > 1},
               *taker_);
