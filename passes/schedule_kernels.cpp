@@ -112,6 +112,9 @@ constexpr int64_t kRowsOfPart = 64;       // at least: eight for each thread of 
 constexpr int64_t kBlocks = 1024;         // enough to fill any device several times
 constexpr int64_t kElementsOfPart = 4096; // at least, in form full: sixteen for each thread
 constexpr int64_t kUncut = 16384;         // elements that one block reduces faster by itself
+constexpr int64_t kHeldBytes = 192;       // of a row, most in a thread's registers ...
+constexpr int64_t kMostThreads = 1024;    // ... of which each has 64 where a block is so large:
+constexpr int64_t kHeldByMost = 128;      // then fewer
 
 class Scheduler {
 public:
@@ -123,13 +126,17 @@ public:
 private:
   struct Shape {
     Worker worker = Worker::thread;
-    int64_t threads = kernel::warpThreads, blocks = 1, blocksY = 1, columns = 1, vector = 1;
+    int64_t threads = kernel::warpThreads, blocks = 1, blocksY = 1, columns = 1;
+    int64_t vector = 1, rounds = 0;
   };
   kernel::PartsAttr parts();
   kernel::DeviceFunctionAttr device(Stage stage, kernel::PartsAttr parts);
   Shape shapeOf(Stage stage, kernel::PartsAttr parts);
   Shape points(Shape shape, int64_t count);
   Shape results();
+  void holdRow(Shape &shape);
+  bool isTiled() const;
+  int64_t widestVector(Stage stage);
   int64_t vectorOf(Stage stage);
   Worker workerOf();
 
@@ -149,7 +156,8 @@ kernel::PartsAttr Scheduler::parts() {
     if (rows > kUncut)
       count = std::min(quotient(rows, kElementsOfPart), kBlocks);
   } else {
-    int64_t wanted = std::max<int64_t>(1, kBlocks / quotient(columns, kernel::warpThreads));
+    const int64_t columnsOfBlock = kernel::warpThreads * vectorOf(Stage::parts);
+    int64_t wanted = std::max<int64_t>(1, kBlocks / quotient(columns, columnsOfBlock));
     rowsOfPart = quotient(rows, std::clamp<int64_t>(rows / kRowsOfPart, 1, wanted));
     count = quotient(rows, rowsOfPart);
   }
@@ -164,16 +172,67 @@ kernel::PartsAttr Scheduler::parts() {
   return kernel::PartsAttr::get(function.getContext(), count, rowsOfPart, offsets, bytes);
 }
 
+/// Blocks of neighbouring columns, a number of rows at a time.
+bool Scheduler::isTiled() const {
+  return hasColumns(nest, form) && nest.onlyReduction() && nest.points(nest.walked) >= kFewRows;
+}
+
+/// Neighbours along the last dimension that make sixteen bytes of the narrowest floats which a
+/// thread accesses side by side; 1: it accesses none so.
+int64_t Scheduler::widestVector(Stage stage) {
+  auto operations = kernel::operationsOfStage(function, stage);
+  auto accesses = [&](int64_t width, bool onlyNarrow) {
+    return llvm::count_if(operations, [&](Operation *op) {
+      return nest.isVector(op, width) &&
+             (!onlyNarrow ||
+              isNarrowFloat(
+                  cast<kernel::BufferType>(function.getBody().getArgument(argumentOf(op)).getType())
+                      .getElement()));
+    });
+  };
+  if (accesses(kernel::narrowVectorElements, true) > 0 &&
+      accesses(kernel::narrowVectorElements, false) == accesses(kernel::vectorElements, false))
+    return kernel::narrowVectorElements;
+  return accesses(kernel::vectorElements, false) > 0 ? kernel::vectorElements : 1;
+}
+
 int64_t Scheduler::vectorOf(Stage stage) {
-  bool walksLast = form == Form::pointwise ||
+  bool walksLast = form == Form::pointwise || isTiled() ||
                    (!nest.walked.empty() && nest.walked.back() + 1 == nest.sizes.size());
-  if (stage == Stage::total || nest.sizes.empty() || !walksLast ||
-      nest.sizes.back() % kernel::vectorElements != 0)
+  if (stage == Stage::total || nest.sizes.empty() || !walksLast)
     return 1;
-  return llvm::any_of(kernel::operationsOfStage(function, stage),
-                      [&](Operation *op) { return nest.isVector(op, kernel::vectorElements); })
-             ? kernel::vectorElements
-             : 1;
+  const int64_t widest = widestVector(stage);
+  for (int64_t width : {widest, std::min(widest, kernel::vectorElements)})
+    if (nest.sizes.back() % width == 0 &&
+        !(isTiled() && nest.points(nest.kept) < kernel::warpThreads * width)) // idle threads
+      return width;
+  return 1;
+}
+
+/// Rows that several phases read stay in registers, where they are short enough.
+void Scheduler::holdRow(Shape &shape) {
+  const int64_t vector = widestVector(Stage::whole);
+  if (form != Form::row || nest.walked.size() != 1 || vector == 1)
+    return;
+  int64_t bytes = 0; // of a point
+  for (unsigned argument : kernel::heldBuffers(nest, vector))
+    bytes += elementBytes(
+        cast<kernel::BufferType>(function.getBody().getArgument(argument).getType()).getElement());
+  if (bytes == 0)
+    return;
+  const bool isWarps = shape.worker == Worker::warp;
+  for (int64_t threads = shape.threads; threads <= kMostThreads; threads *= 2) {
+    const int64_t workers = isWarps ? kernel::warpThreads : threads;
+    const int64_t rounds = quotient(nest.sizes.back(), workers * vector);
+    if (rounds * vector * bytes <= (threads == kMostThreads ? kHeldByMost : kHeldBytes)) {
+      shape.threads = threads;
+      shape.vector = vector;
+      shape.rounds = rounds;
+      return;
+    }
+    if (isWarps)
+      return;
+  }
 }
 
 Worker Scheduler::workerOf() {
@@ -196,19 +255,21 @@ Scheduler::Shape Scheduler::points(Shape shape, int64_t count) {
 /// A worker for each row or column, or for the only result.
 Scheduler::Shape Scheduler::results() {
   int64_t count = nest.points(nest.kept);
-  Shape shape{.worker = workerOf()};
+  Shape shape{.worker = workerOf(), .vector = vectorOf(Stage::whole)};
   if (shape.worker == Worker::thread)
     return points(shape, count);
   bool block = shape.worker == Worker::block;
   int64_t perBlock = block ? 1 : std::min(count, kWarpsOfBlock);
   shape.threads = block ? kThreads : kernel::warpThreads * perBlock;
   shape.blocks = quotient(count, perBlock);
+  holdRow(shape);
   return shape;
 }
 
 Scheduler::Shape Scheduler::shapeOf(Stage stage, kernel::PartsAttr parts) {
   if (form == Form::pointwise) {
-    Shape shape = points({}, nest.points() / vectorOf(stage));
+    const int64_t vector = vectorOf(stage);
+    Shape shape = points({.vector = vector}, nest.points() / vector);
     shape.blocks = std::min(shape.blocks, kMostBlocks);
     return shape;
   }
@@ -216,16 +277,20 @@ Scheduler::Shape Scheduler::shapeOf(Stage stage, kernel::PartsAttr parts) {
     int64_t columns = nest.points(nest.kept);
     if (stage == Stage::total)
       return points({}, columns);
-    // Blocks of 32 columns by 8 rows at a time.
-    if (nest.onlyReduction() && nest.points(nest.walked) >= kFewRows)
+    // Blocks of 32 columns, or vectors of them, by 8 rows at a time.
+    if (isTiled()) {
+      const int64_t vector = vectorOf(stage), columnsOfBlock = kernel::warpThreads * vector;
       return {.worker = Worker::block,
               .threads = kThreads,
-              .blocks = quotient(columns, kernel::warpThreads),
+              .blocks = quotient(columns, columnsOfBlock),
               .blocksY = stage == Stage::parts ? parts.getCount() : 1,
-              .columns = kernel::warpThreads};
+              .columns = columnsOfBlock,
+              .vector = vector};
+    }
   } else if (stage != Stage::whole) {
     int64_t blocks = stage == Stage::parts ? parts.getCount() : 1;
-    return {.worker = Worker::block, .threads = kThreads, .blocks = blocks};
+    return {
+        .worker = Worker::block, .threads = kThreads, .blocks = blocks, .vector = vectorOf(stage)};
   }
   return results();
 }
@@ -233,8 +298,8 @@ Scheduler::Shape Scheduler::shapeOf(Stage stage, kernel::PartsAttr parts) {
 kernel::DeviceFunctionAttr Scheduler::device(Stage stage, kernel::PartsAttr parts) {
   Shape shape = shapeOf(stage, parts);
   return kernel::DeviceFunctionAttr::get(function.getContext(), stage, shape.worker, shape.threads,
-                                         shape.blocks, shape.blocksY, shape.columns,
-                                         vectorOf(stage));
+                                         shape.blocks, shape.blocksY, shape.columns, shape.vector,
+                                         shape.rounds);
 }
 
 kernel::CudaScheduleAttr Scheduler::schedule() {

@@ -62,7 +62,12 @@ void DeviceFunction::print() {
     });
   if (stage != Stage::parts)
     addBuffers();
-  writer.call("static __global__ void " + name, parameters, " {");
+  // Blocks of more threads than usual have fewer registers for each.
+  constexpr int64_t usualThreads = 256;
+  const std::string bounds = schedule.getThreads() > usualThreads
+                                 ? "__launch_bounds__(" + number(schedule.getThreads()) + ") "
+                                 : "";
+  writer.call("static __global__ void " + bounds + name, parameters, " {");
   printPrologue([&](Operation *op) { return wanted.contains(op); });
   for (Operation *op : wanted)
     if (auto load = dyn_cast<kernel::LoadOp>(op); load && isPrologue(*op))

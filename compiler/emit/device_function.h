@@ -45,6 +45,11 @@ private:
   void openPoints(llvm::ArrayRef<size_t> dims, llvm::StringRef name, int64_t step);
   void openGrid(llvm::ArrayRef<size_t> dims);
   void openWalk(const std::string &first, int64_t workers, const std::string &end = "");
+  void openRounds();
+  bool isCut() const { return step > 1 && nest.sizes.back() % step != 0; }
+  std::string packType(unsigned argument) const;
+  std::string packCall(llvm::StringRef verb) const;
+  std::string packOf(mlir::Operation *access);
   void openResults();
   void returnIf(const llvm::Twine &condition);
   void printBody(mlir::Block &block, uint64_t printed, llvm::function_ref<void()> end);
@@ -59,10 +64,15 @@ private:
   void printTail();
   void storeScalars();
   void noteLoads(mlir::Block &block);
+  void declareHeld();
 
   // ---- device_parts.cpp: blocks of columns, parts and totals
   void emitColumnRows(kernel::ReduceOp reduce);
-  void sumColumnRows(kernel::ReduceOp reduce, llvm::ArrayRef<std::string> own, bool partial);
+  void sumColumnRows(kernel::ReduceOp reduce, llvm::ArrayRef<std::string> own);
+  void openColumns();
+  llvm::SmallVector<std::string> declareLanes(kernel::ReduceOp reduce);
+  llvm::SmallVector<std::string> shareLanes(kernel::ReduceOp reduce,
+                                            llvm::ArrayRef<std::string> own);
   void emitColumnTotal(kernel::ReduceOp reduce);
   void emitFullParts(kernel::ReduceOp reduce);
   void emitFullTotal(kernel::ReduceOp reduce);
@@ -71,8 +81,10 @@ private:
   const kernel::PartsAttr cut; // of the kernel; null: it is whole
   llvm::DenseSet<mlir::Operation *> wanted;
   uint64_t keptMask;
-  const int64_t step;    // points of a thread side by side along the last dimension
-  kernel::Worker worker; // on the result at hand
+  const int64_t step; // points of a thread side by side along the last dimension
+  llvm::DenseMap<unsigned, std::string> held; // rows in registers, one pack for each round
+  llvm::DenseSet<unsigned> filled;            // those that a phase has read
+  kernel::Worker worker;                      // on the result at hand
   llvm::SmallVector<kernel::StoreOp> pending;
   llvm::DenseSet<mlir::Value> read; // buffers that all threads of a result read since a barrier
 };

@@ -11,8 +11,7 @@ using kernel::Stage;
 using kernel::Worker;
 
 /// The rows of one part, or all of them, shared by the warps of a block.
-void DeviceFunction::sumColumnRows(kernel::ReduceOp reduce, ArrayRef<std::string> own,
-                                   bool partial) {
+void DeviceFunction::sumColumnRows(kernel::ReduceOp reduce, ArrayRef<std::string> own) {
   int64_t rows = nest.points(nest.walked);
   std::string row = "threadIdx.x / 32", end;
   if (stage == Stage::parts) {
@@ -22,43 +21,114 @@ void DeviceFunction::sumColumnRows(kernel::ReduceOp reduce, ArrayRef<std::string
       end = ("minimum<" + indexType + ">(" + end + ", ").str() + number(rows) + ")";
   }
   Block &block = reduce.getBody().front();
-  printAt(block, keptMask, nothing);
-  openWalk(row, schedule.getThreads() / kernel::warpThreads, end);
-  printBody(block, keptMask, [&] { yieldInto(reduce, own, ""); });
-  close(partial ? 2 : 1);
+  // Of packs of columns what depends on the column is a lane's.
+  const uint64_t outside = step == 1 ? keptMask : keptMask & ~bit(nest.sizes.size() - 1);
+  printAt(block, outside, nothing);
+  std::string flat = nameFlat(nest.walked, "element");
+  int64_t stride = schedule.getThreads() / kernel::warpThreads;
+  writer.line("for (" + indexType + " " + flat + " = " + row + "; " + flat + " < " +
+              (end.empty() ? number(rows) : end) + "; " + flat + " += " + number(stride) + ") {");
+  printIndices(nest.walked, flat, 1);
+  printBody(block, outside, [&] { yieldInto(reduce, own, step == 1 ? "" : "[lane]"); });
+  close(1);
 }
 
-/// Blocks of 32 columns by 8 rows at a time, for one part of the rows each.
-void DeviceFunction::emitColumnRows(kernel::ReduceOp reduce) {
-  int64_t columns = nest.points(nest.kept), threads = schedule.getThreads();
-  std::string column = nameFlat(nest.kept, "column");
-  writer.line("const " + indexType + " " + column + " = " + blockNumber() + " * " +
-              number(schedule.getColumns()) + " + threadIdx.x % 32;");
-  if (stage == Stage::parts)
-    writer.line("const " + indexType + " part = blockIdx.y;");
-  SmallVector<std::string> own = declareOwn(reduce);
-  bool partial = columns % schedule.getColumns() != 0;
-  if (partial)
-    writer.line("if (" + column + " < " + number(columns) + ") {");
-  printIndices(nest.kept, column, 1);
-  sumColumnRows(reduce, own, partial);
+/// The first of the columns that a thread adds up.
+void DeviceFunction::openColumns() {
+  const std::string column = nameFlat(nest.kept, "column");
+  const bool isOnly = nest.kept.size() == 1;
+  std::string value = blockNumber() + " * 32 + threadIdx.x % 32";
+  if (step > 1 && isOnly)
+    value = "(" + value + ") * " + number(step);
+  writer.line("const " + indexType + " " + column + " = " + value + ";");
+}
+
+/// What a thread reduces its columns to.
+SmallVector<std::string> DeviceFunction::declareLanes(kernel::ReduceOp reduce) {
+  if (step == 1)
+    return declareOwn(reduce);
+  SmallVector<std::string> own, neutral;
+  eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t k) {
+    own.push_back(code.names.value(reductionText(result).result + "_of_thread"));
+    writer.line(scalarType(result.getType()) + " " + own[k] + "[" + number(step) + "];");
+    neutral.push_back(own[k] + "[lane] = " + neutralText(kind, result.getType()) + ";");
+  });
+  writer.directive("#pragma unroll");
+  writer.line("for (int lane = 0; lane < " + number(step) + "; ++lane) {");
+  for (const std::string &text : neutral)
+    writer.line(text);
+  close(1);
+  return own;
+}
+
+/// The threads' results in shared memory, warp after warp.
+SmallVector<std::string> DeviceFunction::shareLanes(kernel::ReduceOp reduce,
+                                                    ArrayRef<std::string> own) {
   SmallVector<std::string> shared;
   eachReduction(reduce, [&](kernel::Reduction, Value result, size_t k) {
     shared.push_back(code.names.value(reductionText(result).partial));
     writer.line("__shared__ " + scalarType(result.getType()) + " " + shared[k] + "[" +
-                number(threads) + "];");
-    writer.line(shared[k] + "[threadIdx.x] = " + own[k] + ";");
+                number(schedule.getThreads() * step) + "];");
+    if (step == 1)
+      writer.line(shared[k] + "[threadIdx.x] = " + own[k] + ";");
   });
+  if (step > 1) {
+    writer.directive("#pragma unroll");
+    writer.line("for (int lane = 0; lane < " + number(step) + "; ++lane) {");
+    for (auto [to, from] : llvm::zip(shared, own))
+      writer.line(to + "[threadIdx.x * " + number(step) + " + lane] = " + from + "[lane];");
+    close(1);
+  }
   writer.line("__syncthreads();");
-  returnIf("threadIdx.x >= 32" + (partial ? " || " + column + " >= " + number(columns) : ""));
+  return shared;
+}
+
+/// Blocks of 32 columns, or packs of them, by 8 rows at a time, for one part of the rows each.
+void DeviceFunction::emitColumnRows(kernel::ReduceOp reduce) {
+  const int64_t columns = nest.points(nest.kept), ofBlock = schedule.getColumns();
+  const std::string column = nameFlat(nest.kept, "column");
+  const bool partial = columns % ofBlock != 0, isPacked = step > 1;
+  if (!isPacked)
+    openColumns();
+  if (stage == Stage::parts)
+    writer.line("const " + indexType + " part = blockIdx.y;");
+  SmallVector<std::string> own = declareLanes(reduce);
+  NameTable outside = code.names;
+  if (isPacked) {
+    writer.line("{");
+    openColumns();
+  }
+  const bool isScaled = isPacked && nest.kept.size() == 1;
+  if (partial)
+    writer.line("if (" + column + " < " + number(isPacked && !isScaled ? columns / step : columns) +
+                ") {");
+  printIndices(nest.kept, column, step);
+  sumColumnRows(reduce, own);
+  close(partial ? 1 : 0);
+  if (isPacked) {
+    close(1);
+    code.names = outside;
+  }
+  SmallVector<std::string> shared = shareLanes(reduce, own);
+  const std::string isBeyond = column + " >= " + number(columns);
+  if (isPacked) { // a thread for each column from here on
+    returnIf("threadIdx.x >= " + number(ofBlock));
+    writer.line("const " + indexType + " " + column + " = " + blockNumber() + " * " +
+                number(ofBlock) + " + threadIdx.x;");
+    if (partial)
+      returnIf(isBeyond);
+  } else {
+    returnIf("threadIdx.x >= " + number(ofBlock) + (partial ? " || " + isBeyond : ""));
+  }
   combineInOrder(reduce, [&](Type, size_t k) {
-    return std::pair{"for (int thread = threadIdx.x; thread < " + number(threads) +
-                         "; thread += 32) {",
+    return std::pair{"for (int thread = threadIdx.x; thread < " +
+                         number(schedule.getThreads() * step) + "; thread += " + number(ofBlock) +
+                         ") {",
                      shared[k] + "[thread]"};
   });
   worker = Worker::thread;
   if (stage == Stage::whole) {
-    if (nest.kept.size() > 1 && partial)
+    if (nest.kept.size() > 1 && (partial || isPacked))
       printIndices(nest.kept, column, 1);
     return printTail();
   }

@@ -104,6 +104,33 @@ void DeviceFunction::openWalk(const std::string &first, int64_t workers, const s
   printIndices(nest.walked, flat, step);
 }
 
+/// The points of a row that a thread has, a pack of neighbours a round, written out one after the
+/// other: an array with an element for each round then is in registers.
+void DeviceFunction::openRounds() {
+  const size_t last = nest.walked.front();
+  const bool isWarps = worker == Worker::warp;
+  const int64_t workers = isWarps ? kernel::warpThreads : schedule.getThreads();
+  const int64_t size = nest.sizes[last];
+  const std::string j = code.index(last).str();
+  writer.directive("#pragma unroll");
+  writer.line("for (int round = 0; round < " + number(schedule.getRounds()) + "; ++round) {");
+  writer.line("const " + indexType + " " + j + " = (round * " + number(workers) +
+              (isWarps ? " + threadIdx.x % 32) * " : " + threadIdx.x) * ") + number(step) + ";");
+  const int64_t whole = size / (workers * step); // rounds in which every thread has a pack
+  const std::string isLast = whole > 0 ? "round >= " + number(whole) + " && " : "";
+  if (schedule.getRounds() * workers * step >= size + step) {
+    writer.line("if (" + isLast + j + " >= " + number(size) + ")");
+    writer.indent();
+    writer.line("continue;");
+    writer.outdent();
+  }
+  if (isCut())
+    writer.line("const int count = " +
+                (whole > 0 ? "round < " + number(whole) + " ? " + number(step) + " : " : "") +
+                "minimum<" + indexType + ">(" + number(step) + ", " + number(size) + " - " + j +
+                ");");
+}
+
 /// The row or column that a thread, warp or block works on.
 void DeviceFunction::openResults() {
   StringRef name = function.getForm() == kernel::Form::row ? "row" : "column";
@@ -122,6 +149,34 @@ void DeviceFunction::openResults() {
   printIndices(nest.kept, flat, 1);
 }
 
+std::string DeviceFunction::packType(unsigned argument) const {
+  kernel::FunctionOp of = function;
+  auto type = cast<kernel::BufferType>(of.getBody().getArgument(argument).getType());
+  return "pack<" + elementType(type.getElement()).str() + ", " + number(step) + ">";
+}
+
+/// `load_pack<8>(&`, of the elements that are there.
+std::string DeviceFunction::packCall(StringRef verb) const {
+  return (verb + (isCut() ? "_part<" : "_pack<") + Twine(step) + ">(" +
+          (isCut() ? "count, &" : "&"))
+      .str();
+}
+
+/// Reads a pack, where no phase has yet, and names it.
+std::string DeviceFunction::packOf(Operation *access) {
+  const unsigned argument = argumentOf(access);
+  const std::string call = packCall("load") + code.element(access) + ");";
+  if (auto row = held.find(argument); row != held.end()) {
+    const std::string name = row->second + "[round]";
+    if (filled.insert(argument).second)
+      writer.line(name + " = " + call);
+    return name;
+  }
+  std::string name = code.names.unique((code.buffer(argument) + "_" + number(step)).str());
+  writer.line("const " + packType(argument) + " " + name + " = " + call);
+  return name;
+}
+
 /// The operations of a block for the points of a thread side by side, without those
 /// printed for the dimensions `printed`: vectors are read before and written after a
 /// loop over lanes.
@@ -137,16 +192,14 @@ void DeviceFunction::printBody(Block &block, uint64_t printed, llvm::function_re
   for (Operation &op : block) {
     if (!nest.isVector(&op, step))
       continue;
-    unsigned argument = argumentOf(&op);
-    auto type = cast<kernel::BufferType>(function.getBody().getArgument(argument).getType());
-    std::string vector = "four<" + elementType(type.getElement()).str() + ">";
-    std::string name = code.names.unique((code.buffer(argument) + "_" + number(step)).str());
-    std::string element = code.element(&op);
+    std::string name;
     if (isa<kernel::StoreOp>(op)) {
-      declarations.push_back(vector + " " + name + ";");
-      stores.push_back("store_four(&" + element + ", " + name + ");");
+      const unsigned argument = argumentOf(&op);
+      name = code.names.unique((code.buffer(argument) + "_" + number(step)).str());
+      declarations.push_back(packType(argument) + " " + name + ";");
+      stores.push_back(packCall("store") + code.element(&op) + ", " + name + ");");
     } else {
-      writer.line("const " + vector + " " + name + " = load_four(&" + element + ");");
+      name = packOf(&op);
     }
     code.setElement(&op, name + "[lane]");
   }
@@ -155,10 +208,12 @@ void DeviceFunction::printBody(Block &block, uint64_t printed, llvm::function_re
   std::string index = code.index(last).str();
   writer.directive("#pragma unroll");
   writer.line("for (int lane = 0; lane < " + number(step) + "; ++lane) {");
+  if (isCut())
+    writer.line("if (lane < count) {");
   code.setIndex(last, index + " + lane");
   printAt(block, everything, others);
   end();
-  close(1);
+  close(isCut() ? 2 : 1);
   code.setIndex(last, index);
   for (const std::string &text : stores)
     writer.line(text);

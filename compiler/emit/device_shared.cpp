@@ -10,8 +10,20 @@ using namespace trainc;
 using kernel::Stage;
 using kernel::Worker;
 
+/// Room for the rows that a thread holds.
+void DeviceFunction::declareHeld() {
+  if (schedule.getRounds() == 0)
+    return;
+  for (unsigned argument : kernel::heldBuffers(nest, step)) {
+    held[argument] = code.names.unique((code.buffer(argument) + "_row").str());
+    writer.line(packType(argument) + " " + held[argument] + "[" + number(schedule.getRounds()) +
+                "];");
+  }
+}
+
 void DeviceFunction::emitShared() {
   openResults();
+  declareHeld();
   for (Operation &op : function.getBody().front()) {
     if (op.getNumRegions() == 0) {
       printScalar(op);
@@ -35,7 +47,9 @@ void DeviceFunction::printWalk(Block &block, llvm::function_ref<void()> end) {
     printAt(block, everything, keptMask);
     return end();
   }
-  if (worker == Worker::thread)
+  if (schedule.getRounds() > 0)
+    openRounds();
+  else if (worker == Worker::thread)
     openWalk("0", 1);
   else if (worker == Worker::warp)
     openWalk("threadIdx.x % 32", 32);

@@ -7,6 +7,7 @@
 // overwritten by the store that comes after its last load.
 #include "dialects/elements/element_type.h"
 #include "dialects/kernel/kernel.h"
+#include "dialects/kernel/schedule.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -111,7 +112,17 @@ static int64_t elementsRead(LoadOp load, FunctionOp function, Value tensor) {
              : elements;
 }
 
-/// What is read in two loops of the kernel is read twice; two loads of one loop share a read.
+/// Whether threads hold what they have read of a buffer for the loops to come.
+static bool isHeld(FunctionOp function, BlockArgument buffer) {
+  auto schedule = dyn_cast_or_null<CudaScheduleAttr>(function.getScheduleAttr());
+  DeviceFunctionAttr device = schedule ? schedule.getFunctions().front() : DeviceFunctionAttr();
+  return device && device.getRounds() > 0 &&
+         llvm::is_contained(heldBuffers(LoopNest(function), device.getVector()),
+                            buffer.getArgNumber());
+}
+
+/// What is read in two loops of the kernel is read twice, unless it is held; two loads of one loop
+/// share a read.
 static int64_t bytesRead(FunctionOp function, BlockArgument buffer, Value tensor) {
   llvm::SmallMapVector<Block *, int64_t, 4> byLoop;
   int64_t indexed = 0;
@@ -125,8 +136,13 @@ static int64_t bytesRead(FunctionOp function, BlockArgument buffer, Value tensor
     else
       byLoop[load->getBlock()] = std::max(byLoop[load->getBlock()], elements);
   }
-  for (auto &[loop, elements] : byLoop)
-    indexed += elements;
+  const bool once = byLoop.size() > 1 && isHeld(function, buffer);
+  int64_t most = 0;
+  for (auto &[loop, elements] : byLoop) {
+    most = std::max(most, elements);
+    indexed += once ? 0 : elements;
+  }
+  indexed += once ? most : 0;
   return indexed * elementBytes(cast<BufferType>(buffer.getType()).getElement());
 }
 

@@ -29,6 +29,23 @@ llvm::DenseSet<Operation *> kernel::operationsOfStage(FunctionOp function, Stage
   return wanted;
 }
 
+SmallVector<unsigned> kernel::heldBuffers(const LoopNest &nest, int64_t vector) {
+  SmallVector<unsigned> held;
+  FunctionOp function = nest.function;
+  for (BlockArgument argument : function.getBody().getArguments()) {
+    const unsigned number = argument.getArgNumber();
+    llvm::SmallPtrSet<Block *, 4> phases;
+    for (Operation *user : argument.getUsers())
+      if (auto load = dyn_cast<LoadOp>(user);
+          load && !load.getIndex() && nest.isVector(load, vector) &&
+          (nest.dependence(load) & LoopNest::bits(nest.kept)) != 0)
+        phases.insert(load->getBlock());
+    if (phases.size() > 1)
+      held.push_back(number);
+  }
+  return held;
+}
+
 int64_t kernel::resultsOfBlock(DeviceFunctionAttr device) {
   switch (device.getWorker()) {
   case Worker::thread:
@@ -132,14 +149,22 @@ LogicalResult Verifier::verify(kernel::DeviceFunctionAttr device, kernel::PartsA
     return error() << device.getBlocks() << " x " << device.getBlocksY() << " blocks";
   bool walksLast = is(kernel::Form::pointwise) ||
                    (!nest.walked.empty() && nest.walked.back() + 1 == nest.sizes.size());
-  bool hasVectors = device.getVector() == kernel::vectorElements && walksLast &&
-                    !nest.sizes.empty() && nest.sizes.back() % kernel::vectorElements == 0;
-  if (device.getVector() != 1 && !hasVectors)
-    return error() << "vectors of " << device.getVector() << " elements";
-  bool tiled = columns == kernel::warpThreads && hasColumns() &&
+  const int64_t vector = device.getVector(), rounds = device.getRounds();
+  bool tiled = columns == kernel::warpThreads * vector && hasColumns() &&
                device.getWorker() == Worker::block && nest.onlyReduction();
   if (columns != 1 && !tiled)
     return error() << "a block works on " << columns << " columns";
+  bool hasVectors = (vector == kernel::vectorElements || vector == kernel::narrowVectorElements) &&
+                    (walksLast || tiled) && !nest.sizes.empty() &&
+                    (rounds > 0 || nest.sizes.back() % vector == 0);
+  if (vector != 1 && !hasVectors)
+    return error() << "vectors of " << vector << " elements";
+  const int64_t workers = device.getWorker() == Worker::warp ? kernel::warpThreads : threads;
+  if (rounds != 0 &&
+      (!is(kernel::Form::row) || nest.walked.size() != 1 || vector == 1 ||
+       device.getWorker() == Worker::thread || rounds * vector * workers < nest.sizes.back()))
+    return error() << rounds << " rounds of " << workers << " threads for a row of "
+                   << nest.points(nest.walked);
   if ((is(kernel::Form::pointwise) && device.getWorker() != Worker::thread) ||
       (isParts && (device.getWorker() != Worker::block || (hasColumns() && !tiled))))
     return error() << "a " << kernel::stringifyWorker(device.getWorker()) << " works on a result";

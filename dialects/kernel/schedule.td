@@ -48,15 +48,17 @@ def Kernel_DeviceFunction : AttrDef<Kernel_Dialect, "DeviceFunction"> {
     one point (form pointwise), row, column or the only result at a time; a block with `columns`
     works on that many columns, each of them by the threads of one place in all of its
     warps. A thread accesses `vector` neighbours along the last dimension at once where it
-    walks that. Where the blocks of a pointwise kernel have fewer threads than there are points, they loop.
+    walks that, or has them as columns. With `rounds`, in form row, it does so that often in each phase, all
+    written out, and holds what several phases read (heldBuffers); the row's end may cut a vector. Where the blocks of a pointwise kernel have fewer threads than there are points, they loop.
   }];
   let parameters = (ins EnumParameter<Kernel_Stage>:$stage, EnumParameter<Kernel_Worker>:$worker,
                         "int64_t":$threads, "int64_t":$blocks,
                         DefaultValuedParameter<"int64_t", "1">:$blocks_y,
                         DefaultValuedParameter<"int64_t", "1">:$columns,
-                        DefaultValuedParameter<"int64_t", "1">:$vector);
+                        DefaultValuedParameter<"int64_t", "1">:$vector,
+                        DefaultValuedParameter<"int64_t", "0">:$rounds);
   let assemblyFormat = [{
-    `<` $stage `,` $worker `,` struct($threads, $blocks, $blocks_y, $columns, $vector) `>`
+    `<` $stage `,` $worker `,` struct($threads, $blocks, $blocks_y, $columns, $vector, $rounds) `>`
   }];
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Numbers of 16 bits in memory. Arithmetic is done on floats. Conversions are integer formulas,
-// which vectorise and give the same bits on every machine.
+// which vectorise and give the same bits on every machine, and a GPU's instructions, which give
+// those bits, too, but of NaN.
 #pragma once
 
 #include "runtime/kernels/inline.h"
@@ -18,11 +19,17 @@ namespace trainc {
 // The upper half of a float.
 struct bfloat16_format {
   TRAINC_INLINE static uint16_t nearest(float value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    uint16_t bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+#else
     const auto whole = std::bit_cast<uint32_t>(value);
     const uint32_t rounded = whole + 0x7fffu + ((whole >> 16) & 1u);
     const uint32_t quiet = whole | 0x400000u;
     const bool is_nan = (whole & 0x7fffffffu) > 0x7f800000u;
     return static_cast<uint16_t>((is_nan ? quiet : rounded) >> 16);
+#endif
   }
   TRAINC_INLINE static float value_of(uint16_t bits) {
     return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);

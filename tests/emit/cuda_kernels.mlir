@@ -23,14 +23,14 @@ module attributes {train.model = "kernels"} {
   // CHECK-NEXT: const int i = point / 48;
   // CHECK-NEXT: const int j = point % 48 * 4;
   // CHECK-NEXT: const float mean_value = mean[i];
-  // CHECK-NEXT: const four<float> x_4 = load_four(&x[i * 192 + j]);
-  // CHECK-NEXT: const four<float> bias_4 = load_four(&bias[j]);
-  // CHECK-NEXT: four<float> mlp_4;
+  // CHECK-NEXT: const pack<float, 4> x_4 = load_pack<4>(&x[i * 192 + j]);
+  // CHECK-NEXT: const pack<float, 4> bias_4 = load_pack<4>(&bias[j]);
+  // CHECK-NEXT: pack<float, 4> mlp_4;
   // CHECK-NEXT: #pragma unroll
   // CHECK-NEXT: for (int lane = 0; lane < 4; ++lane) {
   // CHECK-NEXT: mlp_4[lane] = (x_4[lane] + bias_4[lane]) * mean_value;
   // CHECK-NEXT: }
-  // CHECK-NEXT: store_four(&mlp[i * 192 + j], mlp_4);
+  // CHECK-NEXT: store_pack<4>(&mlp[i * 192 + j], mlp_4);
   // CHECK-NEXT: }
   // CHECK: void wide(const float *x, const float *bias, const float *mean, float *mlp) {
   // CHECK-NEXT: launch("wide", wide_points, {.blocks = 12, .threads = 256}, reads(x, 12288), reads(bias, 192),
@@ -80,11 +80,11 @@ module attributes {train.model = "kernels"} {
 
   // Vectors of every type.
   // CHECK: static __global__ void types_points(
-  // CHECK: const four<uint8_t> flags_4 = load_four(&flags[i]);
-  // CHECK: const four<double> d_4 = load_four(&d[i]);
-  // CHECK: four<int64_t> whole_4;
-  // CHECK: four<int32_t> half_4;
-  // CHECK: four<uint8_t> c_4;
+  // CHECK: const pack<uint8_t, 4> flags_4 = load_pack<4>(&flags[i]);
+  // CHECK: const pack<double, 4> d_4 = load_pack<4>(&d[i]);
+  // CHECK: pack<int64_t, 4> whole_4;
+  // CHECK: pack<int32_t, 4> half_4;
+  // CHECK: pack<uint8_t, 4> c_4;
   kernel.function @types pointwise dims [840] reduced 0 outputs 3
       accesses [#kernel.access<[1], 0>, #kernel.access<[1], 0>, #kernel.access<[1], 0>, #kernel.access<[1], 0>,
                 #kernel.access<[1], 0>] sources [] {
@@ -140,7 +140,7 @@ module attributes {train.model = "kernels"} {
   // An indexed row is read in vectors too. A lane's index where the body asks for it.
   // CHECK: static __global__ void rows_of_points(
   // CHECK: const int64_t ids_value = ids[i];
-  // CHECK: const four<float> in_4 = load_four(&in[ids_value * 192 + j]);
+  // CHECK: const pack<float, 4> in_4 = load_pack<4>(&in[ids_value * 192 + j]);
   // CHECK: static_cast<float>(j + lane)
   // CHECK: reads(in, 1920)
   kernel.function @rows_of pointwise dims [64, 192] reduced 0 outputs 1
@@ -171,13 +171,19 @@ module attributes {train.model = "kernels"} {
     }
   }
 
-  // A warp for each row; the last block has rows too many.
+  // A warp for each row, which it holds; the last block has rows too many.
   // CHECK: static __global__ void norm_rows(
   // CHECK: const int i = blockIdx.x * 4 + threadIdx.x / 32;
   // CHECK-NEXT: if (i >= 30)
   // CHECK-NEXT: return;
+  // CHECK-NEXT: pack<float, 4> x_row[2];
   // CHECK-NEXT: float sum_of_thread = 0.0f;
-  // CHECK-NEXT: for (int j = threadIdx.x % 32 * 4; j < 192; j += 128) {
+  // CHECK-NEXT: #pragma unroll
+  // CHECK-NEXT: for (int round = 0; round < 2; ++round) {
+  // CHECK-NEXT: const int j = (round * 32 + threadIdx.x % 32) * 4;
+  // CHECK-NEXT: if (round >= 1 && j >= 192)
+  // CHECK-NEXT: continue;
+  // CHECK-NEXT: x_row[round] = load_pack<4>(&x[i * 192 + j]);
   // CHECK: const float sum = sum_of_warp(sum_of_thread);
   // CHECK-NEXT: const float mean_value = sum / 192.0f;
   // CHECK: if (threadIdx.x % 32 == 0) {
@@ -483,9 +489,9 @@ module attributes {train.model = "kernels"} {
   }
 
   // CHECK: static __global__ void kept_all_parts(
-  // CHECK: four<float> kept_4;
+  // CHECK: pack<float, 4> kept_4;
   // CHECK: kept_4[lane] = kept_value;
-  // CHECK: store_four(&kept[i], kept_4);
+  // CHECK: store_pack<4>(&kept[i], kept_4);
   kernel.function @kept_all full dims [40000] reduced 1 outputs 2
       accesses [#kernel.access<[1], 0>, #kernel.access<[1], 0>, #kernel.access<[0], 0>] sources [] {
   ^bb0(%x: !kernel.buffer<f32> loc("x"), %y: !kernel.buffer<f32> loc("kept"), %z: !kernel.buffer<f32>):
@@ -500,6 +506,112 @@ module attributes {train.model = "kernels"} {
 
   // STEP: kernels::column_sums({{.*}}m[at::x]{{.*}}m[at::mean]
   // STEP-SAME: m.scratch(0));
+  // Eight numbers of 16 bits make 16 bytes. A row that several phases read stays in registers, and its end is a part of a
+  // vector; what is between rows is not touched.
+  // CHECK: static __global__ void in_16_bits_points(
+  // CHECK: const pack<float, 8> x_8 = load_pack<8>(&x[i]);
+  // CHECK: store_pack<8>(&small[i], small_8);
+  kernel.function @in_16_bits pointwise dims [40000] reduced 0 outputs 1
+      accesses [#kernel.access<[1], 0>, #kernel.access<[1], 0>] sources [] {
+  ^bb0(%x: !kernel.buffer<f32> loc("x"), %y: !kernel.buffer<bf16> loc("small")):
+    kernel.map {
+      %0 = kernel.load %x : !kernel.buffer<f32> -> f32
+      kernel.store %0, %y : f32, !kernel.buffer<bf16>
+    }
+  }
+
+  // CHECK: static __global__ void held_rows_rows(
+  // CHECK: pack<bfloat16, 8> in_row[2];
+  // CHECK: #pragma unroll
+  // CHECK-NEXT: for (int round = 0; round < 2; ++round) {
+  // CHECK-NEXT: const int j = (round * 256 + threadIdx.x) * 8;
+  // CHECK-NEXT: if (round >= 1 && j >= 2051)
+  // CHECK-NEXT: continue;
+  // CHECK-NEXT: const int count = round < 1 ? 8 : minimum<int>(8, 2051 - j);
+  // CHECK-NEXT: in_row[round] = load_part<8>(count, &in[i * 2056 + j]);
+  // CHECK-NEXT: #pragma unroll
+  // CHECK-NEXT: for (int lane = 0; lane < 8; ++lane) {
+  // CHECK-NEXT: if (lane < count) {
+  // CHECK-NOT: &in[
+  // CHECK: held_rows_value_8[lane] =
+  // CHECK: store_part<8>(count, &held_rows_value[i * 2056 + j], held_rows_value_8);
+  kernel.function @held_rows row dims [5, 2051] reduced 1 outputs 2
+      accesses [#kernel.access<[2056, 1], 0>, #kernel.access<[2056, 1], 0>, #per_row] sources ["held_rows"] {
+  ^bb0(%x: !kernel.buffer<bf16> loc("small"), %y: !kernel.buffer<bf16> loc("held_rows_value"),
+       %z: !kernel.buffer<f32>):
+    %max = kernel.reduce [#kernel<reduction max>] {
+      %0 = kernel.load %x : !kernel.buffer<bf16> -> f32
+      kernel.yield %0 : f32
+    } : f32
+    %sum = kernel.reduce [#kernel<reduction add>] {
+      %0 = kernel.load %x : !kernel.buffer<bf16> -> f32
+      %1 = arith.subf %0, %max : f32
+      %2 = math.exp %1 : f32
+      kernel.yield %2 : f32
+    } : f32
+    kernel.store %sum, %z : f32, !kernel.buffer<f32>
+    kernel.map {
+      %0 = kernel.load %x : !kernel.buffer<bf16> -> f32
+      %1 = arith.subf %0, %max : f32
+      kernel.store %1, %y : f32, !kernel.buffer<bf16>
+    }
+  }
+
+  kernel.function @unpadded pointwise dims [5, 2051] reduced 0 outputs 1
+      accesses [#kernel.access<[2056, 1], 0>, #kernel.access<[2051, 1], 0>] sources [] {
+  ^bb0(%x: !kernel.buffer<bf16>, %y: !kernel.buffer<f32>):
+    kernel.map {
+      %0 = kernel.load %x : !kernel.buffer<bf16> -> f32
+      kernel.store %0, %y : f32, !kernel.buffer<f32>
+    }
+  }
+
+  // A warp's row is held, too; its lanes share it evenly.
+  // CHECK: static __global__ void held_by_warps_rows(
+  // CHECK: pack<bfloat16, 8> in_row[3];
+  // CHECK: const int j = (round * 32 + threadIdx.x % 32) * 8;
+  // CHECK-NEXT: in_row[round] = load_pack<8>(&in[i * 768 + j]);
+  kernel.function @held_by_warps row dims [52, 768] reduced 1 outputs 1
+      accesses [#kernel.access<[768, 1], 0>, #kernel.access<[768, 1], 0>] sources [] {
+  ^bb0(%x: !kernel.buffer<bf16> loc("small"), %y: !kernel.buffer<f32>):
+    %sum = kernel.reduce [#kernel<reduction add>] {
+      %0 = kernel.load %x : !kernel.buffer<bf16> -> f32
+      kernel.yield %0 : f32
+    } : f32
+    kernel.map {
+      %0 = kernel.load %x : !kernel.buffer<bf16> -> f32
+      %1 = arith.subf %0, %sum : f32
+      kernel.store %1, %y : f32, !kernel.buffer<f32>
+    }
+  }
+
+  // Columns of a thread side by side; the last block has a few.
+  // CHECK: static __global__ void packed_columns_parts(const bfloat16 *in, const float *mean,
+  // CHECK: float sum_of_thread[8];
+  // CHECK: const int j = (blockIdx.x * 32 + threadIdx.x % 32) * 8;
+  // CHECK-NEXT: if (j < 264) {
+  // CHECK: const pack<bfloat16, 8> in_8 = load_pack<8>(&in[i * 264 + j]);
+  // CHECK: sum_of_thread[lane] += static_cast<float>(in_8[lane]) * mean_value;
+  // CHECK: sums[threadIdx.x * 8 + lane] = sum_of_thread[lane];
+  // CHECK: if (threadIdx.x >= 256)
+  // CHECK-NEXT: return;
+  // CHECK-NEXT: const int j = blockIdx.x * 256 + threadIdx.x;
+  // CHECK-NEXT: if (j >= 264)
+  // CHECK-NEXT: return;
+  // CHECK: for (int thread = threadIdx.x; thread < 2048; thread += 256) {
+  // CHECK: sum_of_part[part * 264 + j] = sum;
+  kernel.function @packed_columns column dims [131, 264] reduced 1 outputs 1
+      accesses [#kernel.access<[264, 1], 0>, #per_row, #per_column] sources [] {
+  ^bb0(%x: !kernel.buffer<bf16> loc("small"), %s: !kernel.buffer<f32> loc("scale"), %y: !kernel.buffer<f32>):
+    %sum = kernel.reduce [#kernel<reduction add>] {
+      %0 = kernel.load %x : !kernel.buffer<bf16> -> f32
+      %1 = kernel.load %s : !kernel.buffer<f32> -> f32
+      %2 = arith.mulf %0, %1 : f32
+      kernel.yield %2 : f32
+    } : f32
+    kernel.store %sum, %y : f32, !kernel.buffer<f32>
+  }
+
   func.func @evaluate(
       %x: tensor<40000xf32> {train.role = #train.input<"x">},
       %bias: tensor<192xf32> {train.role = #train.input<"bias">},
@@ -538,6 +650,10 @@ module attributes {train.model = "kernels"} {
           tensor<40xf32> {train.role = #train.output<"kept_columns_sum">},
           tensor<40000xf32> {train.role = #train.output<"kept_all">},
           tensor<f32> {train.role = #train.output<"kept_all_max">},
+          tensor<5x2051xf32> {train.role = #train.output<"held_rows">},
+          tensor<5xf32> {train.role = #train.output<"held_rows_sum">},
+          tensor<52x768xf32> {train.role = #train.output<"held_by_warps">},
+          tensor<264xf32> {train.role = #train.output<"packed_columns">},
           tensor<f32> {train.role = #train.loss}) {
     %wide = kernel.launch @wide(%x, %bias, %scale) : (tensor<40000xf32>, tensor<192xf32>, tensor<131xf32>) -> tensor<64x192xf32>
     %odd:3 = kernel.launch @odd(%x) : (tensor<40000xf32>) -> (tensor<105xf64>, tensor<105xi32>, tensor<105xi1>)
@@ -561,17 +677,23 @@ module attributes {train.model = "kernels"} {
     %all = kernel.launch @all(%x, %scalar) : (tensor<40000xf32>, tensor<f32>) -> tensor<f64>
     %kept:2 = kernel.launch @kept_columns(%x, %long) : (tensor<40000xf32>, tensor<5x2051xf32>) -> (tensor<400x40xf32>, tensor<40xf32>)
     %all_kept:2 = kernel.launch @kept_all(%x) : (tensor<40000xf32>) -> (tensor<40000xf32>, tensor<f32>)
+    %small = kernel.launch @in_16_bits(%x) : (tensor<40000xf32>) -> tensor<40000xbf16>
+    %held:2 = kernel.launch @held_rows(%small) : (tensor<40000xbf16>) -> (tensor<5x2051xbf16, 2056 : i64>, tensor<5xf32>)
+    %unpadded = kernel.launch @unpadded(%held#0) : (tensor<5x2051xbf16, 2056 : i64>) -> tensor<5x2051xf32>
+    %by_warps = kernel.launch @held_by_warps(%small) : (tensor<40000xbf16>) -> tensor<52x768xf32>
+    %packed = kernel.launch @packed_columns(%small, %scale) : (tensor<40000xbf16>, tensor<131xf32>) -> tensor<264xf32>
     %loss = kernel.launch @some(%x) : (tensor<40000xf32>) -> tensor<f32>
     return %wide, %odd#0, %odd#1, %odd#2, %types#0, %types#1, %types#2, %masked, %rows, %scalar,
         %norm#0, %norm#1, %norm#2, %long, %vectors#0, %vectors#1, %short, %walk, %rescaled#0, %rescaled#1,
         %columns#0, %columns#1, %one, %few, %softmax, %some, %all, %kept#0, %kept#1,
-        %all_kept#0, %all_kept#1, %loss
+        %all_kept#0, %all_kept#1, %unpadded, %held#1, %by_warps, %packed, %loss
         : tensor<64x192xf32>, tensor<105xf64>, tensor<105xi32>, tensor<105xi1>, tensor<840xi64>, tensor<840xi32>,
           tensor<840xi1>, tensor<2x64x190xf32>, tensor<64x192xf32>, tensor<f32>, tensor<30x192xf32>,
           tensor<30xf32>, tensor<30xf32>, tensor<5x2051xf32>, tensor<3xi64>, tensor<3xi1>, tensor<100x10xf32>,
           tensor<7xf32>, tensor<30x192xf32>, tensor<30xf32>, tensor<40xf32>, tensor<40xf32>, tensor<35xf32>,
           tensor<300xf32>, tensor<33xf32>, tensor<f32>, tensor<f64>, tensor<400x40xf32>, tensor<40xf32>,
-          tensor<40000xf32>, tensor<f32>, tensor<f32>
+          tensor<40000xf32>, tensor<f32>, tensor<5x2051xf32>, tensor<5xf32>, tensor<52x768xf32>, tensor<264xf32>,
+          tensor<f32>
   }
 
   func.func @forward_backward(

@@ -43,9 +43,9 @@ module attributes {train.model = "large"} {
     kernel.store %s, %y : f32, !kernel.buffer<f32>
   }
 
-  // CHECK: static __global__ void columns_columns(
-  // CHECK-NEXT: const int64_t j = static_cast<int64_t>(blockIdx.x) * 32 + threadIdx.x % 32;
-  // CHECK: for (int64_t i = threadIdx.x / 32; i < 65536; i += 8) {
+  // CHECK: static __global__ void columns_parts(
+  // CHECK: const int64_t j = (static_cast<int64_t>(blockIdx.x) * 32 + threadIdx.x % 32) * 4;
+  // CHECK: for (int64_t i = part * {{[0-9]+}} + threadIdx.x / 32;
   kernel.function @columns column dims [65536, 40000] reduced 1 outputs 1
       accesses [#all, #of_column] sources [] {
   ^bb0(%x: !kernel.buffer<f32> loc("x"), %y: !kernel.buffer<f32> loc("y")):

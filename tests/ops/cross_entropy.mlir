@@ -26,6 +26,7 @@ func.func @scalar(%x: tensor<f32>, %l: tensor<i64>) {
 
 // GRADIENT
 // CHECK-LABEL: func.func @forward_backward
+// CHECK-NEXT: %[[ONE:.*]] = nn.constant dense<1.000000e+00> : tensor<2xf32>
 // CHECK-NEXT: %[[CONSTANT:.*]] = nn.constant dense<0.000000e+00> : tensor<2xf32>
 // CHECK-NEXT: %[[CONSTANT2:.*]] = nn.constant dense<-100> : tensor<2xi64>
 // CHECK-NEXT: %[[CROSS_ENTROPY:.*]] = nn.cross_entropy %arg0, %arg1 {ignore_index = -100 : i64}
@@ -45,8 +46,9 @@ func.func @scalar(%x: tensor<f32>, %l: tensor<i64>) {
 // CHECK-NEXT: %[[DIV:.*]] = nn.div %arg2, %[[REDUCE_SUM2]]
 // CHECK-NEXT: %[[BROADCAST3:.*]] = nn.broadcast %[[DIV]] {dimensions = array<i64>}
 // CHECK-NEXT: %[[SELECT:.*]] = nn.select %[[NOT]], %[[BROADCAST3]], %[[CONSTANT]]
-// CHECK-NEXT: %[[BROADCAST4:.*]] = nn.broadcast %[[REDUCE_SUM]] {dimensions = array<i64: 0>}
-// CHECK-NEXT: %[[DIV2:.*]] = nn.div %[[EXP]], %[[BROADCAST4]]
+// CHECK-NEXT: %[[INVERSE:.*]] = nn.div %[[ONE]], %[[REDUCE_SUM]]
+// CHECK-NEXT: %[[BROADCAST4:.*]] = nn.broadcast %[[INVERSE]] {dimensions = array<i64: 0>}
+// CHECK-NEXT: %[[DIV2:.*]] = nn.mul %[[EXP]], %[[BROADCAST4]]
 // CHECK-NEXT: %[[CAST2:.*]] = nn.cast %[[EQUAL]]
 // CHECK-NEXT: %[[SUB2:.*]] = nn.sub %[[DIV2]], %[[CAST2]]
 // CHECK-NEXT: %[[BROADCAST5:.*]] = nn.broadcast %[[SELECT]] {dimensions = array<i64: 0>}

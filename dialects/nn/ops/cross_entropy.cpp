@@ -69,9 +69,11 @@ LogicalResult CrossEntropyOp::buildGradient(Builder &builder, ArrayRef<Value> re
   Value row = builder.named("gradient_per_label", builder.div(resultGradients[0], parts.count));
   row = builder.broadcast(row, {}, type.getShape().drop_back());
   row = parts.onlyCounted(builder, row, "row_gradient");
-  Value probability =
-      builder.named("probability", builder.div(parts.exponentials,
-                                               builder.expand(parts.sum, -1, type.getShape())));
+  // One division for each row: the sum is at least 1, since the largest logit's exponential is.
+  Value inverse = builder.named("inverse_sum",
+                                builder.div(builder.constant(1, parts.sum.getType()), parts.sum));
+  Value probability = builder.named(
+      "probability", builder.mul(parts.exponentials, builder.expand(inverse, -1, type.getShape())));
   Value difference =
       builder.named("probability_minus_label",
                     builder.sub(probability, builder.cast(parts.hit, type.getElementType())));
