@@ -11,6 +11,10 @@
 
 namespace trainc {
 
+// Fewer gradients are exchanged after the backward pass, unless it is asked for: to tell a thread
+// or a stream of them takes about as long.
+constexpr int64_t least_overlapped_bytes = 4 << 20;
+
 class gradient_exchange {
 public:
   virtual ~gradient_exchange() = default;

@@ -172,9 +172,8 @@ GradientBuckets bucketsToldBy(func::FuncOp function) {
   auto module = function->getParentOfType<ModuleOp>();
   if (gradientsAreActivations(module))
     return gradientBucketsOf(function);
-  train::TargetAttr target = train::targetOf(module);
   const bool isStep = function.getName() == "forward_backward" && !function.isDeclaration();
-  if (!isStep || train::pipelineOf(module) || (target && target.getName().getValue() != "cpu"))
+  if (!isStep || train::pipelineOf(module))
     return {};
   const auto summed = summedByLastStep(function);
   int64_t all = 0, inBucket = 0;

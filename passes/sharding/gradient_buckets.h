@@ -40,8 +40,8 @@ bool isSummed(mlir::func::FuncOp function, unsigned result);
 void formGradientBuckets(mlir::func::FuncOp function);
 /// By these marks; none where an arena has all gradients.
 GradientBuckets gradientBucketsOf(mlir::func::FuncOp function);
-/// The buckets that an emitted function tells of: these, or those of a CPU's step in one piece,
-/// where each rank keeps all gradients.
+/// The buckets that an emitted function tells of: these, or those of a step in one piece, where
+/// each rank keeps all gradients.
 GradientBuckets bucketsToldBy(mlir::func::FuncOp function);
 
 } // namespace trainc

@@ -58,9 +58,6 @@ namespace {
 // What oneDNN packs within a matrix product: at most a block of each operand of any size.
 constexpr int64_t packing_bytes_per_thread = 16 << 20;
 
-// Of gradients: fewer are exchanged in the time that it takes to tell another thread of them.
-constexpr int64_t least_overlapped_bytes = 4 << 20;
-
 int64_t arena_bytes(const program &program, arena_kind kind) {
   return program.arena_bytes[static_cast<int>(kind)];
 }

@@ -6,6 +6,7 @@
 #include "runtime/byte_text.h"
 
 #include "runtime/cuda/batches.h"
+#include "runtime/cuda/bucket_exchange.h"
 #include "runtime/cuda/copy_rate.h"
 #include "runtime/cuda/device_choice.h"
 #include "runtime/cuda/errors.h"
@@ -51,7 +52,9 @@ product_settings product_settings_of(const trainer_options &options, bool is_hos
   return result;
 }
 
-// Work that is recorded of a step in stages: of each chunk its functions on each slot.
+// What is recorded: the entry functions, forward_backward with an exchange beside it, and of a step
+// in stages of each chunk its functions on each slot.
+constexpr size_t overlapped_entry = entry_count, first_of_chunks = entry_count + 1;
 constexpr size_t functions_of_chunk = 3;
 
 size_t chunk_pieces(const program &program) {
@@ -72,6 +75,14 @@ size_t number_of_piece(const program &program, const stage_action &action) {
 
 int stage_of(const program &program, const communicator &ranks) {
   return stage_layout(program, ranks.rank(), ranks.size()).stage;
+}
+
+bool overlaps_exchange(const program &program, const trainer_options &options, int ranks) {
+  if (ranks == 1 || program.stages || program.buckets.count == 0)
+    return false;
+  return options.exchange == exchange_kind::overlapped ||
+         (options.exchange == exchange_kind::automatic &&
+          program.summed_bytes >= least_overlapped_bytes);
 }
 
 } // namespace
@@ -110,8 +121,9 @@ struct computing_device {
   bool is_hosted = false; // in a program that is not ours, which writes inputs to their places
   std::unique_ptr<gradient_sum> gradients;
   std::unique_ptr<stage_memory> stage; // of a step in stages
-  graphs recorded;                     // entry functions, then those of chunks
-  scalar_list scalars;                 // set, not yet queued
+  graphs recorded;
+  std::unique_ptr<bucket_exchange> exchange; // where it goes on beside the backward pass
+  scalar_list scalars;                       // set, not yet queued
   pinned_memory transfer, kept;
   std::vector<data_type> kept_types;
 };
@@ -160,6 +172,7 @@ struct device::implementation {
   const update_share *share_at(const char *address, int64_t &bytes) const;
   void run_chunk(const stage_action &action);
   void share_updates(entry which);
+  bool begins_exchange(entry which) const;
 
   const program &prog;
   const trainer_options &options;
@@ -168,7 +181,8 @@ struct device::implementation {
   std::optional<computing_device> gpu; // of the others
   arenas places = {};
   update_shares shares;
-  bool copies_are_old = true; // of parameters
+  int64_t micro_batches = 1, micro_batch = 0; // of a step; of the next gradients in one piece
+  bool copies_are_old = true;                 // of parameters
   char *accumulators = nullptr, *received = nullptr, *sums = nullptr, *constants = nullptr,
        *workspace = nullptr, *staging = nullptr, *stage_place = nullptr;
 };
@@ -195,8 +209,9 @@ device::~device() = default;
 std::string device::description() const {
   if (!own_->gpu)
     return "none";
-  return format_text("%s, %s allocated", own_->gpu->name().c_str(),
-                     byte_text(own_->gpu->memory.planned_bytes()).c_str());
+  return format_text("%s, %s allocated%s", own_->gpu->name().c_str(),
+                     byte_text(own_->gpu->memory.planned_bytes()).c_str(),
+                     own_->gpu->exchange ? ", exchange beside backward" : "");
 }
 
 // A program for GPUs has frozen weights among its parameters.
@@ -279,10 +294,11 @@ int64_t device::memory_bytes(memory_use use, int64_t micro_batches) {
   return own_->gpu->memory.planned_bytes();
 }
 
-void device::implementation::plan_exchange(memory_use use, int64_t micro_batches) {
+void device::implementation::plan_exchange(memory_use use, int64_t micro_batches_of_step) {
   if (use != memory_use::training)
     return;
   computing_device &own = *gpu;
+  micro_batches = micro_batches_of_step;
   const stage_layout layout(prog, ranks.rank(), ranks.size());
   own.gradients =
       std::make_unique<gradient_sum>(ranks, layout, prog.parameter_type, prog.summed_bytes,
@@ -299,11 +315,13 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
                                                 int64_t other_bytes) {
   computing_device &own = *gpu;
   plan_exchange(use, micro_batches);
-  own.recorded.allow(entry_count + chunk_pieces(prog));
+  own.recorded.allow(first_of_chunks + chunk_pieces(prog));
   ranks.together([&] {
     plan_memory(use);
     own.memory.check(own.name());
   });
+  if (use == memory_use::training && overlaps_exchange(prog, options, ranks.size()))
+    own.exchange = std::make_unique<bucket_exchange>(*own.gradients, prog.buckets, own.recorded);
   plan_work(use); // takes some memory for a while
   ranks.together([&] { take_memory(use, micro_batches, other_bytes); });
   ranks.together([&] {
@@ -514,16 +532,23 @@ void device::round_parameters() {
   own_->copies_are_old = false;
 }
 
+// The last micro-batch's gradients are exchanged with what was added before.
+bool device::implementation::begins_exchange(entry which) const {
+  return gpu->exchange && which == entry::forward_backward && micro_batch == micro_batches - 1;
+}
+
 void device::run(entry which) {
   own_->queue_scalars();
+  const bool exchanges = own_->begins_exchange(which);
+  own_->places.exchange = exchanges ? own_->gpu->exchange.get() : nullptr;
   const auto work = [this, which] { call(own_->prog, which, places()); };
   if (step_clock *clock = own_->places.clock) {
     clock->uses(own_->places);
     work();
     return own_->share_updates(which);
   }
-  own_->gpu->recorded.run(static_cast<size_t>(which), // a reference: nothing is allocated
-                          std::ref(work));
+  own_->gpu->recorded.run(exchanges ? overlapped_entry : static_cast<size_t>(which),
+                          std::ref(work)); // a reference: nothing is allocated
   own_->share_updates(which);
 }
 
@@ -544,7 +569,7 @@ void device::implementation::run_chunk(const stage_action &action) {
     places.clock->uses(memory);
     return work();
   }
-  gpu->recorded.run(entry_count + number_of_piece(prog, action), std::ref(work));
+  gpu->recorded.run(first_of_chunks + number_of_piece(prog, action), std::ref(work));
 }
 
 void device::run(const stage_action &action) {
@@ -590,7 +615,14 @@ void device::keep_inputs(const stage_action &action) {
 
 void device::expect_update(bool) {}
 
-void device::sum_gradients(int64_t micro_batch) { own_->gpu->gradients->queue(micro_batch); }
+void device::sum_gradients(int64_t micro_batch) {
+  const bool is_last = micro_batch == own_->micro_batches - 1;
+  own_->micro_batch = is_last ? 0 : micro_batch + 1;
+  if (is_last && own_->gpu->exchange)
+    own_->gpu->exchange->finish();
+  else
+    own_->gpu->gradients->queue(micro_batch);
+}
 
 void device::observe(step_clock *clock) { own_->places.clock = clock; }
 double device::seconds_waited() const { return 0; }

@@ -205,6 +205,13 @@ void gradient_sum::queue(int64_t micro_batch) {
     exchange(all);
 }
 
+void gradient_sum::queue_last(const gradient_bucket &bucket) {
+  for (const gradient_piece &piece : bucket) {
+    add(static_cast<int64_t>(own_.size()) - 1, piece.elements);
+    exchange(piece.elements);
+  }
+}
+
 void gradient_sum::add(int64_t micro_batch, const range_list &list) {
   for (const element_range &range : list)
     add(micro_batch, range);

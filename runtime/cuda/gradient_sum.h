@@ -3,13 +3,15 @@
 // Gradients summed over micro-batches and ranks in the order of summation_order.h. NCCL's own
 // reductions choose an order by the number of ranks and the machine; so the ranks exchange pieces
 // of their parts, each adds up its own part in that order, and the totals are sent back. All of it
-// is queued on the compute stream. Of a step in stages each stage's replicas exchange what the
-// stage's chunks have; then every stage gets the totals of the others.
+// is queued on the compute stream, or on the one that has its turn there (bucket_exchange.h). Of a
+// step in stages each stage's replicas exchange what the stage's chunks have; then every stage gets
+// the totals of the others.
 #pragma once
 
 #include "runtime/cuda/flat_sum.h"
 #include "runtime/cuda/rank_group.h"
 #include "runtime/cuda/update_shares.h"
+#include "runtime/gradient_exchange.h"
 #include "runtime/pipeline.h"
 #include "runtime/program.h"
 #include "runtime/ranks/communicator.h"
@@ -49,6 +51,9 @@ public:
   // Queues what is to be added of micro-batch 0, 1, ... of this rank. The last of a step leaves the
   // total in the gradients of every rank.
   void queue(int64_t micro_batch);
+  // The same of the last micro-batch of a step and a bucket alone; of all buckets, in one order on
+  // all ranks, it is as much as `queue`.
+  void queue_last(const gradient_bucket &bucket);
   // The same of some of the elements of a step in stages, in turn: what a chunk has of a
   // micro-batch, the exchange of a chunk's sums between replicas, and the totals of all chunks.
   void add(int64_t micro_batch, const range_list &list);

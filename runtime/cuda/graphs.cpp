@@ -5,47 +5,9 @@
 
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/launch.h"
-#include "runtime/cuda/work_place.h"
-
-#include <utility>
+#include "runtime/cuda/streams.h"
 
 namespace trainc {
-namespace {
-
-// Work is queued on another stream for a while.
-class stream_turn {
-public:
-  explicit stream_turn(cudaStream_t stream)
-      : place_(own_work()), before_(std::exchange(place_.stream, stream)) {}
-  ~stream_turn() { place_.stream = before_; }
-  stream_turn(const stream_turn &) = delete;
-  stream_turn &operator=(const stream_turn &) = delete;
-
-private:
-  work_place &place_;
-  cudaStream_t before_;
-};
-
-cudaGraphExec_t record(const std::function<void()> &work, cudaStream_t stream) {
-  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording a step");
-  cudaGraph_t graph = nullptr;
-  const stream_turn turn(stream);
-  try {
-    work();
-  } catch (...) {
-    if (cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph)
-      cudaGraphDestroy(graph);
-    throw;
-  }
-  check_cuda(cudaStreamEndCapture(stream, &graph), "recording a step");
-  cudaGraphExec_t recorded = nullptr;
-  cudaError_t status = cudaGraphInstantiate(&recorded, graph, 0);
-  cudaGraphDestroy(graph);
-  check_cuda(status, "recording a step");
-  return recorded;
-}
-
-} // namespace
 
 void graphs::allow(size_t count) {
   pieces_.resize(count);
@@ -59,15 +21,64 @@ void graphs::run(size_t number, const std::function<void()> &work) {
     own.was_done = true;
     return;
   }
-  if (!own.recorded)
-    own.recorded = record(work, recording_);
-  check_cuda(cudaGraphLaunch(own.recorded, compute_stream()), "queueing a recorded step");
+  if (own.parts.empty())
+    record(own, work);
+  for (const part &each : own.parts) {
+    check_cuda(cudaGraphLaunch(each.recorded, compute_stream()), "queueing a recorded step");
+    if (each.then)
+      each.then();
+  }
+}
+
+void graphs::call_between(const std::function<void()> &aside) {
+  if (!recorded_now_)
+    return aside();
+  end_part(aside);
+  begin_part();
+}
+
+void graphs::record(piece &own, const std::function<void()> &work) {
+  const stream_turn turn(recording_);
+  recorded_now_ = &own;
+  begin_part();
+  try {
+    work();
+  } catch (...) {
+    recorded_now_ = nullptr;
+    forget(own);
+    cudaGraph_t graph = nullptr;
+    if (cudaStreamEndCapture(recording_, &graph) == cudaSuccess && graph)
+      cudaGraphDestroy(graph);
+    throw;
+  }
+  end_part({});
+  recorded_now_ = nullptr;
+}
+
+void graphs::begin_part() {
+  check_cuda(cudaStreamBeginCapture(recording_, cudaStreamCaptureModeThreadLocal),
+             "recording a step");
+}
+
+void graphs::end_part(const std::function<void()> &then) {
+  cudaGraph_t graph = nullptr;
+  check_cuda(cudaStreamEndCapture(recording_, &graph), "recording a step");
+  cudaGraphExec_t recorded = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&recorded, graph, 0);
+  cudaGraphDestroy(graph);
+  check_cuda(status, "recording a step");
+  recorded_now_->parts.push_back({recorded, then});
+}
+
+void graphs::forget(piece &own) {
+  for (const part &each : own.parts)
+    cudaGraphExecDestroy(each.recorded);
+  own.parts.clear();
 }
 
 graphs::~graphs() {
-  for (const piece &each : pieces_)
-    if (each.recorded)
-      cudaGraphExecDestroy(each.recorded);
+  for (piece &each : pieces_)
+    forget(each);
   if (recording_)
     cudaStreamDestroy(recording_);
 }

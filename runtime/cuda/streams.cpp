@@ -7,6 +7,8 @@
 #include "runtime/cuda/launch.h"
 #include "runtime/process/clock.h"
 
+#include <utility>
+
 namespace trainc {
 namespace {
 
@@ -47,6 +49,9 @@ streams::~streams() {
   if (copy)
     cudaStreamDestroy(copy);
 }
+
+stream_turn::stream_turn(cudaStream_t stream)
+    : place_(own_work()), before_(std::exchange(place_.stream, stream)) {}
 
 event::event(unsigned flags) {
   check_cuda(cudaEventCreateWithFlags(&event_, flags), "making an event");

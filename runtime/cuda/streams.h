@@ -43,6 +43,19 @@ private:
   cudaEvent_t event_ = nullptr;
 };
 
+// Work is queued on another stream for a while.
+class stream_turn {
+public:
+  explicit stream_turn(cudaStream_t stream);
+  ~stream_turn() { place_.stream = before_; }
+  stream_turn(const stream_turn &) = delete;
+  stream_turn &operator=(const stream_turn &) = delete;
+
+private:
+  work_place &place_;
+  cudaStream_t before_;
+};
+
 // Notes when the compute stream gets somewhere, for as many places as there are numbers.
 class time_marks {
 public:

@@ -599,6 +599,10 @@ std::vector<option_row> cuda_rows() {
               "`product_choices.txt` beside the trainer); none: nowhere")
               .of_one_start()
               .of_one_rank(),
+          row("exchange", &values::exchange, exchanges, "WHEN", takes_steps,
+              "when ranks exchange gradients: overlapped with the backward pass, or after it; auto "
+              "overlaps unless they are small; the bits are the same")
+              .of_one_start(),
           row("shard", &values::shard, device_shards, "WHAT", command_train | command_profile,
               "what ranks keep a part of instead of all, which they update: optimizer is the "
               "optimizer's state; the bits are the same")

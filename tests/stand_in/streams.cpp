@@ -132,6 +132,19 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
   return cudaSuccess;
 }
 
+// As of a GPU; here streams take their turns whatever theirs is.
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  if (const cudaError_t error = device_problem(); error != cudaSuccess)
+    return returned(error);
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
+
 cudaError_t cudaStreamCreate(cudaStream_t *stream) {
   return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
 }

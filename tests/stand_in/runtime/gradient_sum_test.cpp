@@ -4,6 +4,7 @@
 // by several ranks, each checks the sum over all of them.
 #include "runtime/cuda/gradient_sum.h"
 
+#include "runtime/cuda/bucket_exchange.h"
 #include "runtime/cuda/flat_sum.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/streams.h"
@@ -12,6 +13,7 @@
 
 #include <cstring>
 #include <gtest/gtest.h>
+#include <string>
 
 namespace trainc {
 namespace {
@@ -73,34 +75,92 @@ std::vector<T> running(int64_t begin, int level, int ranks, int64_t micro_batche
                         : left;
 }
 
+// A sum with all that it needs on the device.
+template <typename T> struct placed_sum {
+  placed_sum(int64_t count, int64_t micro_batches, int64_t piece_bytes, accumulation how)
+      : sum(*all_ranks, stage_layout(all_ranks->rank(), all_ranks->size()), type_of<T>(),
+            count * static_cast<int64_t>(sizeof(T)), micro_batches, how, /*stages=*/nullptr,
+            piece_bytes),
+        gradients(std::vector<T>(static_cast<size_t>(count))),
+        taken(std::vector<T>(static_cast<size_t>(count))),
+        accumulators(bytes(sum.accumulator_bytes())), received(bytes(sum.exchange_bytes())),
+        table(bytes(sum.table_bytes())) {
+    sum.start();
+    sum.place(reinterpret_cast<char *>(gradients.data()), accumulators.data(), received.data(),
+              table.data());
+  }
+  static std::vector<char> bytes(int64_t count) {
+    return std::vector<char>(static_cast<size_t>(count));
+  }
+
+  streams queues;
+  gradient_sum sum;
+  device_copy<T> gradients, taken; // taken: by what is queued next
+  device_copy<char> accumulators, received, table;
+};
+
+template <typename T>
+void expect_total(placed_sum<T> &own, int64_t count, int64_t micro_batches, accumulation how,
+                  const std::string &of) {
+  check_cuda(cudaMemcpyAsync(own.taken.data(), own.gradients.data(),
+                             static_cast<size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice,
+                             compute_stream()),
+             "a sum");
+  check_cuda(cudaStreamSynchronize(compute_stream()), "a sum");
+  own.sum.check();
+  const std::vector<T> found = own.taken.values();
+  const auto order = how == accumulation::running ? running<T> : pairwise<T>;
+  const std::vector<T> expected = order(0, 8, all_ranks->size(), micro_batches, count);
+  EXPECT_EQ(memcmp(found.data(), expected.data(), found.size() * sizeof(T)), 0)
+      << count << " elements, " << micro_batches << " micro-batches, " << of;
+  all_ranks->barrier();
+}
+
 template <typename T>
 void check_sum(int64_t count, int64_t micro_batches, int64_t piece_bytes,
                accumulation how = accumulation::pairwise) {
-  communicator &ranks = *all_ranks;
-  streams queues;
-  gradient_sum sum(ranks, stage_layout(ranks.rank(), ranks.size()), type_of<T>(),
-                   count * static_cast<int64_t>(sizeof(T)), micro_batches, how, /*stages=*/nullptr,
-                   piece_bytes);
-  sum.start();
-  device_copy<T> gradients(std::vector<T>(static_cast<size_t>(count)));
-  auto bytes = [](int64_t count) { return std::vector<char>(static_cast<size_t>(count)); };
-  device_copy<char> accumulators(bytes(sum.accumulator_bytes())),
-      received(bytes(sum.exchange_bytes())), table(bytes(sum.table_bytes()));
-  sum.place(reinterpret_cast<char *>(gradients.data()), accumulators.data(), received.data(),
-            table.data());
+  placed_sum<T> own(count, micro_batches, piece_bytes, how);
   for (int64_t j = 0; j < micro_batches; ++j) {
-    gradients.set(own_gradients<T>(ranks.rank(), j, count));
-    sum.queue(j);
+    own.gradients.set(own_gradients<T>(all_ranks->rank(), j, count));
+    own.sum.queue(j);
   }
-  check_cuda(cudaStreamSynchronize(compute_stream()), "a sum");
-  sum.check();
-  std::vector<T> found = gradients.values();
+  expect_total(own, count, micro_batches, how, "pieces of " + std::to_string(piece_bytes));
+}
 
-  const auto order = how == accumulation::running ? running<T> : pairwise<T>;
-  std::vector<T> expected = order(0, 8, ranks.size(), micro_batches, count);
-  EXPECT_EQ(memcmp(found.data(), expected.data(), found.size() * sizeof(T)), 0)
-      << count << " elements, " << micro_batches << " micro-batches, pieces of " << piece_bytes;
-  ranks.barrier();
+// Steps of a function that makes the last gradients bucket by bucket: as it is, recorded, replayed.
+template <typename T>
+void check_buckets(int64_t micro_batches, accumulation how = accumulation::pairwise) {
+  constexpr int64_t count = 5008;
+  static constexpr gradient_piece pieces[] = {
+      {0, {4000, 5008}}, {0, {0, 16}}, {0, {2000, 4000}}, {0, {16, 2000}}};
+  static constexpr gradient_bucket buckets[] = {{pieces, 1}, {pieces + 1, 2}, {pieces + 3, 1}};
+  placed_sum<T> own(count, micro_batches, gradient_sum::piece_bytes, how);
+  const std::vector<T> last = own_gradients<T>(all_ranks->rank(), micro_batches - 1, count);
+  device_copy<T> made(last);
+  graphs recorded;
+  recorded.allow(1);
+  bucket_exchange beside(own.sum, {buckets, 3}, recorded);
+  const auto make = [&] {
+    for (int number = 0; number < 3; ++number) {
+      for (const gradient_piece &piece : buckets[number])
+        check_cuda(cudaMemcpyAsync(own.gradients.data() + piece.elements.begin,
+                                   made.data() + piece.elements.begin,
+                                   static_cast<size_t>(piece.elements.end - piece.elements.begin) *
+                                       sizeof(T),
+                                   cudaMemcpyDeviceToDevice, compute_stream()),
+                   "a gradient");
+      beside.complete(number);
+    }
+  };
+  for (const char *step : {"as it is", "recorded", "replayed"}) {
+    for (int64_t j = 0; j < micro_batches - 1; ++j) {
+      own.gradients.set(own_gradients<T>(all_ranks->rank(), j, count));
+      own.sum.queue(j);
+    }
+    recorded.run(0, make);
+    beside.finish();
+    expect_total(own, count, micro_batches, how, step);
+  }
 }
 
 TEST(gradient_sum_test, keeps_the_order_of_ranks_and_micro_batches) {
@@ -116,6 +176,14 @@ TEST(gradient_sum_test, keeps_the_order_of_ranks_and_micro_batches) {
 TEST(gradient_sum_test, exchanges_parts_in_several_rounds) {
   check_sum<float>(9008, 2, 4096);
   check_sum<double>(9008, 2, 8192);
+}
+
+TEST(gradient_sum_test, exchanges_buckets_as_soon_as_they_are_whole) {
+  for (int64_t micro_batches : {1, 2, 3, 4}) {
+    check_buckets<float>(micro_batches);
+    check_buckets<double>(micro_batches);
+    check_buckets<float>(micro_batches, accumulation::running);
+  }
 }
 
 TEST(gradient_sum_test, adds_arrays_in_the_order_of_a_list) {
