@@ -403,9 +403,8 @@ private:
     Installation installation = findInstallation();
     if (!options.limitMemory.empty() && failed(checkLimit()))
       return false;
-    if (recipe.trains && recipe.target == "cpu" &&
-        (train::pipelineOf(*model.module) || options.shardsGradients() ||
-         options.updatesInBackward) &&
+    const bool cutOnCpu = train::pipelineOf(*model.module) || options.updatesInBackward;
+    if (recipe.trains && (options.shardsGradients() || (recipe.target == "cpu" && cutOnCpu)) &&
         updatesInParts(*model.module).empty())
       return succeeded(refuseUpdateInParts());
     clock.begin("parameters");

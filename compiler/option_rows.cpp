@@ -491,12 +491,13 @@ std::vector<option_row> memoryRows() {
           .refused({"keep stages!=1"}, "keeps no values of a step in stages so far", "--stages 1")
           .idle(isForward()),
       row("shard", &Options::shard, "none|gradients",
-          "what no rank of the trainer keeps whole: gradients, and with them parameters and "
-          "optimizer state; ranks of a host add gradients while the backward pass makes them and "
-          "keep a part each, with the same bits (docs/sharding.md)")
+          "what no rank of the trainer keeps whole: gradients, and with them optimizer state and, "
+          "on the CPU, parameters; ranks add gradients while the backward pass makes them and keep "
+          "a part each, with the same bits (docs/sharding.md)")
           .idle("library", "has no effect on a library, which has no ranks")
-          .refused({"shard=gradients target=cuda"},
-                   "gradients are shared out for --target cpu alone so far", "--shard none")
+          .refused({"shard=gradients target=cuda stages!=1"},
+                   "gradients of stages are shared out for --target cpu alone so far",
+                   "--shard none")
           .refused({"update-in-backward shard"},
                    "with --update-in-backward: one rank has all parameters", "--shard none")
           .idle(isForward()),

@@ -10,8 +10,9 @@
 // there, a result that has its own place. What is left is placed by
 // planning/memory_plan.h. Entry functions never run at once, so they share the
 // arenas. Where gradients are sharded, no arena holds them between micro-batches: they are
-// activations until the ranks have added them (sharding/gradient_buckets.h). Weakness: a tensor
-// joins the first input that fits, not the best.
+// activations until the ranks have added them (sharding/gradient_buckets.h). On CUDA the totals are
+// gathered at the end of the activations arena, which has room for them after what must last.
+// Weakness: a tensor joins the first input that fits, not the best.
 #include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
@@ -47,6 +48,11 @@ struct Totals {
   int64_t lowerBound[arenaCount] = {};
   int64_t activationsOfOthers = 0; // of the functions that all ranks run
   std::map<int64_t, int64_t> activationsOfChunk;
+
+  void makeRoom(Arena arena, int64_t most) {
+    for (int64_t *each : {&bytes[int(arena)], &lowerBound[int(arena)]})
+      *each = std::max(*each, most);
+  }
 };
 
 /// Places that follow from names alone, the same in all entry functions.
@@ -558,6 +564,9 @@ struct PlanMemory : ModulePass<PlanMemory> {
     fixed.addTo(totals);
     if (updatesInBackward(module))
       totals.bytes[int(Arena::gradients)] = totals.lowerBound[int(Arena::gradients)] = 0;
+    if (gathersGradients(module))
+      totals.makeRoom(Arena::activations, alignedBytes(fixed.pinnedBytes(Arena::activations)) +
+                                              alignedBytes(totals.bytes[int(Arena::gradients)]));
     Builder builder(module.getContext());
     module->setAttr("kernel.arena_bytes", builder.getDenseI64ArrayAttr(totals.bytes));
     if (fixed.frozenBytes() > 0)

@@ -27,6 +27,11 @@ bool isSummed(func::FuncOp function, unsigned result) {
 
 bool shardsGradients(ModuleOp module) { return module->hasAttr(kShards); }
 
+bool gathersGradients(ModuleOp module) {
+  train::TargetAttr target = train::targetOf(module);
+  return shardsGradients(module) && target && target.getName().getValue() == "cuda";
+}
+
 void shardGradients(ModuleOp module) {
   module->setAttr(kShards, UnitAttr::get(module.getContext()));
 }

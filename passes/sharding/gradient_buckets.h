@@ -25,6 +25,9 @@ bool updatesInBackward(mlir::ModuleOp module);
 void updateInBackward(mlir::ModuleOp module);
 /// Either of them: gradients are activations, and no arena has all that a function makes.
 bool gradientsAreActivations(mlir::ModuleOp module);
+/// Whether all totals of sharded gradients are gathered for the update, at the end of the
+/// activations arena: on CUDA, where ranks do not see each other's memory.
+bool gathersGradients(mlir::ModuleOp module);
 
 struct GradientBucket {
   int step;  // after which it is whole; a number of the plan

@@ -4,6 +4,8 @@
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/launch.h"
 
+#include <utility>
+
 namespace trainc {
 namespace {
 
@@ -15,8 +17,9 @@ void queue_after(cudaStream_t earlier, cudaStream_t later, const event &between)
 } // namespace
 
 // Its blocks come before those of kernels that wait for a place: ranks wait for each other in them.
-bucket_exchange::bucket_exchange(gradient_sum &sum, const bucket_list &buckets, graphs &recorded)
-    : sum_(sum), buckets_(buckets), recorded_(recorded) {
+bucket_exchange::bucket_exchange(graphs &recorded, bool memory_is_lent,
+                                 std::function<void(int bucket)> queue)
+    : recorded_(recorded), memory_is_lent_(memory_is_lent), queue_(std::move(queue)) {
   int least = 0, greatest = 0;
   check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "making a stream");
   check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest),
@@ -26,13 +29,15 @@ bucket_exchange::bucket_exchange(gradient_sum &sum, const bucket_list &buckets, 
 bucket_exchange::~bucket_exchange() { cudaStreamDestroy(stream_); }
 
 void bucket_exchange::complete(int bucket) {
-  recorded_.call_between([this, bucket] { queue(bucket); });
+  recorded_.call_between([this, bucket] { begin(bucket); });
 }
 
-void bucket_exchange::queue(int bucket) {
+void bucket_exchange::begin(int bucket) {
+  if (memory_is_lent_)
+    finish(); // the buckets before
   queue_after(compute_stream(), stream_, whole_);
   const stream_turn turn(stream_);
-  sum_.queue_last(buckets_.buckets[bucket]);
+  queue_(bucket);
 }
 
 void bucket_exchange::finish() { queue_after(stream_, compute_stream(), exchanged_); }

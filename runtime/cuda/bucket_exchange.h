@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An exchange of gradients that begins while the backward pass goes on: as soon as a bucket of the
-// last micro-batch's gradients is whole, the ranks exchange it on a stream of its own. The
-// additions and their order are those of an exchange after the backward pass, so the bits are too.
-// What is recorded of the backward pass ends at each bucket, so that NCCL is called as it is
-// elsewhere: a rank that records and one that does not may meet.
+// An exchange of gradients that goes on while the backward pass does: as soon as a bucket is whole,
+// the ranks exchange it on a stream of its own. The additions and their order are those of an
+// exchange after the backward pass, so the bits are too. What is recorded of the backward pass ends
+// at each bucket, so that NCCL is called as it is elsewhere: a rank that records and one that does
+// not may meet.
 #pragma once
 
-#include "runtime/cuda/gradient_sum.h"
 #include "runtime/cuda/graphs.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/gradient_exchange.h"
+
+#include <functional>
 
 namespace trainc {
 
 class bucket_exchange final : public gradient_exchange {
 public:
-  // `recorded` may be recording the function that tells of these buckets.
-  bucket_exchange(gradient_sum &sum, const bucket_list &buckets, graphs &recorded);
+  // `queue` queues the exchange of a bucket. `recorded` may be recording the function that tells of
+  // them. With `memory_is_lent` that may use a bucket's memory again when the next one is whole.
+  bucket_exchange(graphs &recorded, bool memory_is_lent, std::function<void(int bucket)> queue);
   ~bucket_exchange() override;
   bucket_exchange(const bucket_exchange &) = delete;
   bucket_exchange &operator=(const bucket_exchange &) = delete;
 
   void complete(int bucket) override;
-  // All buckets are told of. What is queued next has the total.
+  // What is queued next finds exchanged what was told of.
   void finish();
 
 private:
-  void queue(int bucket);
+  void begin(int bucket);
 
-  gradient_sum &sum_;
-  const bucket_list buckets_;
   graphs &recorded_;
+  const bool memory_is_lent_;
+  const std::function<void(int bucket)> queue_;
   cudaStream_t stream_ = nullptr;
   event whole_, exchanged_;
 };

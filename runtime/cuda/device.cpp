@@ -10,6 +10,7 @@
 #include "runtime/cuda/copy_rate.h"
 #include "runtime/cuda/device_choice.h"
 #include "runtime/cuda/errors.h"
+#include "runtime/cuda/gradient_shards.h"
 #include "runtime/cuda/gradient_sum.h"
 #include "runtime/cuda/graphs.h"
 #include "runtime/cuda/launch.h"
@@ -32,7 +33,8 @@
 namespace trainc {
 namespace {
 
-constexpr int64_t kept_bytes = 8; // of a scalar that `keep` copies
+constexpr int64_t kept_bytes = 8;       // of a scalar that `keep` copies
+constexpr int64_t arena_alignment = 64; // bytes
 
 // In a program that is not ours nothing is measured, and no file kept: its instances have the same
 // bits all the same.
@@ -78,6 +80,8 @@ int stage_of(const program &program, const communicator &ranks) {
 }
 
 bool overlaps_exchange(const program &program, const trainer_options &options, int ranks) {
+  if (program.shards_gradients)
+    return true;
   if (ranks == 1 || program.stages || program.buckets.count == 0)
     return false;
   return options.exchange == exchange_kind::overlapped ||
@@ -120,7 +124,8 @@ struct computing_device {
   batches inputs;
   bool is_hosted = false; // in a program that is not ours, which writes inputs to their places
   std::unique_ptr<gradient_sum> gradients;
-  std::unique_ptr<stage_memory> stage; // of a step in stages
+  std::unique_ptr<gradient_shards> shards; // in place of it, where no rank keeps all gradients
+  std::unique_ptr<stage_memory> stage;     // of a step in stages
   graphs recorded;
   std::unique_ptr<bucket_exchange> exchange; // where it goes on beside the backward pass
   scalar_list scalars;                       // set, not yet queued
@@ -131,6 +136,8 @@ struct computing_device {
 void computing_device::check() const {
   if (gradients)
     gradients->check();
+  if (shards)
+    shards->check();
   if (stage)
     stage->check();
 }
@@ -152,6 +159,8 @@ computing_device::~computing_device() {
     stage->abandon();
   if (gradients)
     gradients->abandon();
+  if (shards)
+    shards->abandon();
 }
 
 struct device::implementation {
@@ -173,6 +182,7 @@ struct device::implementation {
   void run_chunk(const stage_action &action);
   void share_updates(entry which);
   bool begins_exchange(entry which) const;
+  char *gathered_gradients() const;
 
   const program &prog;
   const trainer_options &options;
@@ -211,7 +221,8 @@ std::string device::description() const {
     return "none";
   return format_text("%s, %s allocated%s", own_->gpu->name().c_str(),
                      byte_text(own_->gpu->memory.planned_bytes()).c_str(),
-                     own_->gpu->exchange ? ", exchange beside backward" : "");
+                     own_->gpu->exchange && own_->gpu->gradients ? ", exchange beside backward"
+                                                                 : "");
 }
 
 // A program for GPUs has frozen weights among its parameters.
@@ -222,18 +233,22 @@ const arenas &device::places() const { return own_->places; }
 bool device::shares_memory() const { return true; } // NCCL finds the way, between hosts too
 
 int64_t device::accumulator_bytes() const {
-  return own_->gpu && own_->gpu->gradients ? own_->gpu->gradients->accumulator_bytes() : 0;
+  if (!own_->gpu)
+    return 0;
+  return own_->gpu->shards      ? own_->gpu->shards->accumulator_bytes()
+         : own_->gpu->gradients ? own_->gpu->gradients->accumulator_bytes()
+                                : 0;
 }
 
 bool device::keeps_state_in_parts() const {
   return own_->gpu && update_shares::are_there(own_->prog, own_->ranks.size(),
-                                               own_->options.shard == shard_kind::optimizer);
+                                               own_->options.shard != shard_kind::none);
 }
 
 // ---- memory
 
 void device::implementation::share_out(const stage_layout &layout) {
-  const bool among_replicas = options.shard == shard_kind::optimizer;
+  const bool among_replicas = options.shard != shard_kind::none;
   if (among_replicas && !prog.updates_in_parts)
     ranks.together([&] {
       throw failure(exit_usage,
@@ -243,7 +258,8 @@ void device::implementation::share_out(const stage_layout &layout) {
     });
   if (!update_shares::are_there(prog, ranks.size(), among_replicas))
     return;
-  shares = update_shares(prog, layout, among_replicas);
+  shares = gpu->shards ? update_shares(prog, layout, gpu->shards->shares())
+                       : update_shares(prog, layout, among_replicas);
   places.updated_ranges = shares.own();
 }
 
@@ -300,10 +316,15 @@ void device::implementation::plan_exchange(memory_use use, int64_t micro_batches
   computing_device &own = *gpu;
   micro_batches = micro_batches_of_step;
   const stage_layout layout(prog, ranks.rank(), ranks.size());
-  own.gradients =
-      std::make_unique<gradient_sum>(ranks, layout, prog.parameter_type, prog.summed_bytes,
-                                     micro_batches, options.accumulated, prog.stages);
-  own.gradients->start();
+  if (prog.shards_gradients) {
+    own.shards = std::make_unique<gradient_shards>(ranks, prog, micro_batches, options.accumulated);
+    own.shards->start();
+  } else {
+    own.gradients =
+        std::make_unique<gradient_sum>(ranks, layout, prog.parameter_type, prog.summed_bytes,
+                                       micro_batches, options.accumulated, prog.stages);
+    own.gradients->start();
+  }
   share_out(layout);
   if (prog.stages) {
     own.stage = std::make_unique<stage_memory>(ranks, prog);
@@ -321,7 +342,13 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
     own.memory.check(own.name());
   });
   if (use == memory_use::training && overlaps_exchange(prog, options, ranks.size()))
-    own.exchange = std::make_unique<bucket_exchange>(*own.gradients, prog.buckets, own.recorded);
+    own.exchange =
+        std::make_unique<bucket_exchange>(own.recorded, prog.shards_gradients, [this](int bucket) {
+          if (gpu->shards)
+            gpu->shards->queue(micro_batch, bucket);
+          else
+            gpu->gradients->queue_last(prog.buckets.buckets[bucket]);
+        });
   plan_work(use); // takes some memory for a while
   ranks.together([&] { take_memory(use, micro_batches, other_bytes); });
   ranks.together([&] {
@@ -329,6 +356,10 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
     if (own.gradients && !own.stage) {
       for (int64_t j = 0; j < micro_batches; ++j)
         own.gradients->queue(j);
+    }
+    if (own.shards) {
+      own.shards->meet();
+      own.shards->gather(places[arena_kind::gradients]);
     }
     if (own.stage) {
       prog.stages->for_each_chunk(stage_of(prog, ranks), [&](const chunk_program &chunk, int) {
@@ -366,9 +397,20 @@ void device::implementation::take_memory(memory_use use, int64_t micro_batches,
   places.constants = constants;
   if (own.gradients)
     own.gradients->place(places[arena_kind::gradients], accumulators, received, sums);
+  if (own.shards) {
+    own.shards->place(places[arena_kind::activations], accumulators, received, sums);
+    places.base[static_cast<int>(arena_kind::gradients)] = gathered_gradients();
+  }
   if (own.stage)
     own.stage->place(stage_place);
   set_zero(use);
+}
+
+// At the end of the activations arena, where plan-memory has made room.
+char *device::implementation::gathered_gradients() const {
+  const int64_t offset = prog.arena_bytes[static_cast<int>(arena_kind::activations)] -
+                         prog.arena_bytes[static_cast<int>(arena_kind::gradients)];
+  return places[arena_kind::activations] + offset / arena_alignment * arena_alignment;
 }
 
 // Of a step in stages, what the functions of this rank's chunks need.
@@ -408,6 +450,8 @@ void device::implementation::plan_memory(memory_use use) {
                          kind == static_cast<int>(arena_kind::optimizer_state);
     const bool in_parts =
         kind == static_cast<int>(arena_kind::optimizer_state) && !shares.is_whole();
+    if (kind == static_cast<int>(arena_kind::gradients) && prog.shards_gradients)
+      continue;
     if (in_parts)
       memory.plan("arenas", arena_bytes(kind), shares.state_bytes(prog), &places.base[kind]);
     else if (use == memory_use::training || !only_training)
@@ -424,6 +468,15 @@ void device::implementation::plan_memory(memory_use use) {
       memory.plan("accumulators", gpu->gradients->accumulator_bytes(), &accumulators);
     memory.plan("exchange of gradients", gpu->gradients->exchange_bytes(), &received);
     memory.plan("order of sums", gpu->gradients->table_bytes(), &sums);
+  }
+  if (gpu->shards) {
+    if (ranks.size() > 1)
+      memory.plan("accumulators", gpu->shards->accumulator_addresses(),
+                  gpu->shards->accumulator_pieces(), &accumulators);
+    else
+      memory.plan("accumulators", gpu->shards->accumulator_addresses(), &accumulators);
+    memory.plan("exchange of gradients", gpu->shards->exchange_bytes(), &received);
+    memory.plan("order of sums", gpu->shards->table_bytes(), &sums);
   }
   if (gpu->stage)
     memory.plan("micro-batches on their way", gpu->stage->device_bytes(), &stage_place);
@@ -446,7 +499,8 @@ void device::implementation::set_zero(memory_use use) {
     auto whole = [&](arena_kind kind) {
       return std::vector<element_range>{{0, prog.arena_bytes[static_cast<int>(kind)]}};
     };
-    zero_arena(arena_kind::gradients, whole(arena_kind::gradients));
+    if (!prog.shards_gradients)
+      zero_arena(arena_kind::gradients, whole(arena_kind::gradients));
     zero_arena(arena_kind::optimizer_state,
                shares.is_whole() ? whole(arena_kind::optimizer_state) : shares.state_bytes(prog));
   }
@@ -532,9 +586,11 @@ void device::round_parameters() {
   own_->copies_are_old = false;
 }
 
-// The last micro-batch's gradients are exchanged with what was added before.
+// The last micro-batch's gradients are exchanged with what was added before; of those that no rank
+// keeps, every one's.
 bool device::implementation::begins_exchange(entry which) const {
-  return gpu->exchange && which == entry::forward_backward && micro_batch == micro_batches - 1;
+  return gpu->exchange && which == entry::forward_backward &&
+         (gpu->shards || micro_batch == micro_batches - 1);
 }
 
 void device::run(entry which) {
@@ -545,17 +601,22 @@ void device::run(entry which) {
   if (step_clock *clock = own_->places.clock) {
     clock->uses(own_->places);
     work();
-    return own_->share_updates(which);
+  } else {
+    own_->gpu->recorded.run(exchanges ? overlapped_entry : static_cast<size_t>(which),
+                            std::ref(work)); // a reference: nothing is allocated
   }
-  own_->gpu->recorded.run(exchanges ? overlapped_entry : static_cast<size_t>(which),
-                          std::ref(work)); // a reference: nothing is allocated
+  if (exchanges && own_->gpu->shards)
+    own_->gpu->exchange->finish();
   own_->share_updates(which);
 }
 
 void device::implementation::share_updates(entry which) {
   if (which != entry::update || shares.is_whole())
     return;
-  gpu->gradients->share_updated(places[arena_kind::parameters], shares);
+  if (gpu->shards)
+    gpu->shards->share_updated(places[arena_kind::parameters], shares);
+  else
+    gpu->gradients->share_updated(places[arena_kind::parameters], shares);
   copies_are_old = true; // of what others have updated: stages too, which share tied parameters
 }
 
@@ -618,7 +679,10 @@ void device::expect_update(bool) {}
 void device::sum_gradients(int64_t micro_batch) {
   const bool is_last = micro_batch == own_->micro_batches - 1;
   own_->micro_batch = is_last ? 0 : micro_batch + 1;
-  if (is_last && own_->gpu->exchange)
+  if (own_->gpu->shards) {
+    if (is_last)
+      own_->gpu->shards->gather(own_->places[arena_kind::gradients]);
+  } else if (is_last && own_->gpu->exchange)
     own_->gpu->exchange->finish();
   else
     own_->gpu->gradients->queue(micro_batch);

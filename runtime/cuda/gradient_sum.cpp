@@ -14,10 +14,6 @@ namespace {
 
 constexpr int64_t accumulator_alignment = 64; // elements; sums take 16 bytes at once
 
-ncclDataType_t nccl_type(data_type type) {
-  return type == data_type::f64 ? ncclFloat64 : ncclFloat32;
-}
-
 } // namespace
 
 gradient_sum::gradient_sum(communicator &ranks, const stage_layout &layout, data_type type,
@@ -240,32 +236,8 @@ void gradient_sum::share_totals(const pipeline &stages) {
   check_nccl(ncclGroupEnd(), "totals of other stages");
 }
 
-// Within a stage first: its replicas may have parts of what other stages are sent.
 void gradient_sum::share_updated(char *parameters, const update_shares &shares) {
-  auto send_all = [&](const rank_group &group, const auto &visit) {
-    if (!group.get())
-      return;
-    check_nccl(ncclGroupStart(), "exchange of updated parameters");
-    visit([&](const element_range &range, int root) {
-      char *place = parameters + range.begin * bytes_of(type_);
-      check_nccl(ncclBroadcast(place, place, static_cast<size_t>(range.end - range.begin),
-                               nccl_type(type_), root, group.get(), compute_stream()),
-                 "exchange of updated parameters");
-    });
-    check_nccl(ncclGroupEnd(), "exchange of updated parameters");
-  };
-  const std::vector<update_share> &all = shares.all();
-  const bool among_replicas = !all.empty() && all[0].replica != update_share::every_replica;
-  if (among_replicas)
-    send_all(replicas_, [&](const auto &send) {
-      for (const update_share &each : all)
-        if (each.stage == layout_.stage)
-          send(each.range, each.replica);
-    });
-  send_all(stages_, [&](const auto &send) {
-    for (const update_share &each : all)
-      send(each.range, each.stage);
-  });
+  shares.send_updated(parameters, type_, replicas_, stages_);
 }
 
 void gradient_sum::check() const {

@@ -8,6 +8,10 @@
 
 namespace trainc {
 
+ncclDataType_t nccl_type(data_type type) {
+  return type == data_type::f64 ? ncclFloat64 : ncclFloat32;
+}
+
 void check_nccl(ncclResult_t status, const char *operation) {
   if (status != ncclSuccess)
     throw failure(exit_machine,

@@ -3,6 +3,7 @@
 // Some ranks of a job, which talk to each other through NCCL.
 #pragma once
 
+#include "runtime/files/data_types.h"
 #include "runtime/ranks/communicator.h"
 
 #include <cuda_runtime.h>
@@ -11,6 +12,8 @@
 #include <vector>
 
 namespace trainc {
+
+ncclDataType_t nccl_type(data_type type); // f32 or f64
 
 // Throws `failure` (exit_machine) with NCCL's reason.
 void check_nccl(ncclResult_t status, const char *operation);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/update_shares.h"
 
+#include "runtime/cuda/launch.h"
 #include "runtime/files/data_types.h"
 #include "runtime/ranks/gradient_parts.h"
 
@@ -67,6 +68,20 @@ update_shares::update_shares(const program &program, const stage_layout &layout,
              each.stage,
              replica});
   }
+  find_own();
+}
+
+update_shares::update_shares(const program &program, const stage_layout &layout,
+                             const std::vector<update_share> &shares)
+    : layout_(layout) {
+  const int64_t elements = updated_elements(program);
+  for (update_share each : shares)
+    if (each.range = each.range.within(0, elements); each.range.begin < each.range.end)
+      all_.push_back(each);
+  find_own();
+}
+
+void update_shares::find_own() {
   for (const update_share &each : all_)
     if (is_own(each))
       own_.push_back(each.range);
@@ -93,6 +108,33 @@ std::vector<element_range> update_shares::state_bytes(const program &program) co
         bytes.push_back({begin + part.begin * size, begin + part.end * size});
     }
   return bytes;
+}
+
+void update_shares::send_updated(char *parameters, data_type type, const rank_group &replicas,
+                                 const rank_group &stages) const {
+  auto send_all = [&](const rank_group &group, const auto &visit) {
+    if (!group.get())
+      return;
+    check_nccl(ncclGroupStart(), "exchange of updated parameters");
+    visit([&](const element_range &range, int root) {
+      char *place = parameters + range.begin * bytes_of(type);
+      check_nccl(ncclBroadcast(place, place, static_cast<size_t>(range.end - range.begin),
+                               nccl_type(type), root, group.get(), compute_stream()),
+                 "exchange of updated parameters");
+    });
+    check_nccl(ncclGroupEnd(), "exchange of updated parameters");
+  };
+  const bool among_replicas = !all_.empty() && all_[0].replica != update_share::every_replica;
+  if (among_replicas)
+    send_all(replicas, [&](const auto &send) {
+      for (const update_share &each : all_)
+        if (each.stage == layout_.stage)
+          send(each.range, each.replica);
+    });
+  send_all(stages, [&](const auto &send) {
+    for (const update_share &each : all_)
+      send(each.range, each.stage);
+  });
 }
 
 } // namespace trainc

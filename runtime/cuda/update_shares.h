@@ -5,6 +5,7 @@
 // these out.
 #pragma once
 
+#include "runtime/cuda/rank_group.h"
 #include "runtime/program.h"
 #include "runtime/ranks/communicator.h"
 #include "runtime/ranks/stage_layout.h"
@@ -26,6 +27,9 @@ public:
   update_shares() = default;
   // All ranks together have each element of parameters and buffers once, or once in each replica.
   update_shares(const program &program, const stage_layout &layout, bool among_replicas);
+  // The same of what replicas have shared out, ascending.
+  update_shares(const program &program, const stage_layout &layout,
+                const std::vector<update_share> &shares);
 
   // Whether ranks of this program share anything out.
   static bool are_there(const program &program, int ranks, bool among_replicas);
@@ -48,8 +52,13 @@ public:
   const update_share *of(int64_t element) const;
   // Of the optimizer's states, in bytes of their arena.
   std::vector<element_range> state_bytes(const program &program) const;
+  // Queues that each rank gets what others have updated. Within a stage first: its replicas may
+  // have parts of what other stages are sent.
+  void send_updated(char *parameters, data_type type, const rank_group &replicas,
+                    const rank_group &stages) const;
 
 private:
+  void find_own();
   stage_layout layout_;
   std::vector<update_share> all_;
   std::vector<element_range> own_;

@@ -95,8 +95,6 @@ constexpr word_row<accumulation> accumulations[] = {{"pairwise", accumulation::p
 constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
                                            {"optimizer", shard_kind::optimizer},
                                            {"gradients", shard_kind::gradients}};
-constexpr word_row<shard_kind> device_shards[] = {{"none", shard_kind::none},
-                                                  {"optimizer", shard_kind::optimizer}};
 constexpr word_row<communication_kind> communications[] = {
     {"auto", communication_kind::automatic},
     {"shared", communication_kind::shared_memory},
@@ -603,9 +601,10 @@ std::vector<option_row> cuda_rows() {
               "when ranks exchange gradients: overlapped with the backward pass, or after it; auto "
               "overlaps unless they are small; the bits are the same")
               .of_one_start(),
-          row("shard", &values::shard, device_shards, "WHAT", command_train | command_profile,
+          row("shard", &values::shard, shards, "WHAT", command_train | command_profile,
               "what ranks keep a part of instead of all, which they update: optimizer is the "
-              "optimizer's state; the bits are the same")
+              "optimizer's state, gradients (of a program compiled with that) this and the "
+              "gradients; the bits are the same")
               .of_one_start(),
       });
 }

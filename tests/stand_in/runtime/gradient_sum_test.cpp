@@ -6,6 +6,7 @@
 
 #include "runtime/cuda/bucket_exchange.h"
 #include "runtime/cuda/flat_sum.h"
+#include "runtime/cuda/gradient_shards.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/files/data_types.h"
@@ -39,16 +40,19 @@ template <typename T> std::vector<T> own_gradients(int rank, int64_t micro_batch
   return values;
 }
 
-// Of the step's micro-batches [begin, begin + 2^level), those after the last left out.
-template <typename T>
+// Of the step's micro-batches [begin, begin + 2^level), those after the last left out. Ranks have
+// neighbours, or take them in turn.
+template <typename T, bool in_turn = false>
 std::vector<T> pairwise(int64_t begin, int level, int ranks, int64_t micro_batches, int64_t count) {
+  if (level == 0 && in_turn)
+    return own_gradients<T>(static_cast<int>(begin % ranks), begin / ranks, count);
   if (level == 0)
     return own_gradients<T>(static_cast<int>(begin / micro_batches), begin % micro_batches, count);
-  std::vector<T> sum = pairwise<T>(begin, level - 1, ranks, micro_batches, count);
+  std::vector<T> sum = pairwise<T, in_turn>(begin, level - 1, ranks, micro_batches, count);
   const int64_t middle = begin + (int64_t{1} << (level - 1));
   if (middle >= ranks * micro_batches)
     return sum;
-  std::vector<T> right = pairwise<T>(middle, level - 1, ranks, micro_batches, count);
+  std::vector<T> right = pairwise<T, in_turn>(middle, level - 1, ranks, micro_batches, count);
   for (size_t i = 0; i < sum.size(); ++i)
     sum[i] += right[i];
   return sum;
@@ -139,7 +143,8 @@ void check_buckets(int64_t micro_batches, accumulation how = accumulation::pairw
   device_copy<T> made(last);
   graphs recorded;
   recorded.allow(1);
-  bucket_exchange beside(own.sum, {buckets, 3}, recorded);
+  bucket_exchange beside(recorded, /*memory_is_lent=*/false,
+                         [&](int number) { own.sum.queue_last(buckets[number]); });
   const auto make = [&] {
     for (int number = 0; number < 3; ++number) {
       for (const gradient_piece &piece : buckets[number])
@@ -161,6 +166,84 @@ void check_buckets(int64_t micro_batches, accumulation how = accumulation::pairw
     beside.finish();
     expect_total(own, count, micro_batches, how, step);
   }
+}
+
+// Gradients of two buckets, which lie in activations in another order, with a hole before the last.
+constexpr int64_t shard_elements = 9040;
+constexpr gradient_piece shard_pieces[] = {
+    {0, {6000, 8000}}, {8192, {0, 1008}}, {12352, {1008, 6000}}, {32384, {8016, 9040}}};
+constexpr gradient_bucket shard_buckets[] = {{shard_pieces, 2}, {shard_pieces + 2, 2}};
+constexpr int64_t shard_activations = 9200;
+
+program sharded_program() {
+  program prog = {};
+  prog.parameter_type = data_type::f32;
+  prog.summed_bytes = shard_elements * 4;
+  prog.shards_gradients = true;
+  prog.buckets = {shard_buckets, 2};
+  return prog;
+}
+
+void set_activations(device_copy<float> &activations, int64_t micro_batch) {
+  const std::vector<float> own =
+      own_gradients<float>(all_ranks->rank(), micro_batch, shard_elements);
+  std::vector<float> values(shard_activations);
+  for (const gradient_piece &piece : shard_pieces)
+    std::copy(own.begin() + piece.elements.begin, own.begin() + piece.elements.end,
+              values.begin() + piece.offset / 4);
+  activations.set(values);
+}
+
+void check_shards(int64_t micro_batches) {
+  streams queues;
+  const program prog = sharded_program();
+  gradient_shards shards(*all_ranks, prog, micro_batches, accumulation::pairwise);
+  shards.start();
+  auto bytes = [](int64_t count) { return std::vector<char>(static_cast<size_t>(count)); };
+  device_copy<float> activations{std::vector<float>(shard_activations)},
+      total{std::vector<float>(shard_elements)};
+  device_copy<char> accumulators(bytes(shards.accumulator_addresses())),
+      received(bytes(shards.exchange_bytes())), table(bytes(shards.table_bytes()));
+  shards.place(reinterpret_cast<char *>(activations.data()), accumulators.data(), received.data(),
+               table.data());
+  shards.meet();
+  for (int64_t j = 0; j < micro_batches; ++j) {
+    set_activations(activations, j);
+    shards.queue(j, 0);
+    shards.queue(j, 1);
+  }
+  shards.gather(reinterpret_cast<char *>(total.data()));
+  check_cuda(cudaStreamSynchronize(compute_stream()), "a sum");
+  shards.check();
+  const std::vector<float> found = total.values();
+  std::vector<float> expected =
+      pairwise<float, true>(0, 8, all_ranks->size(), micro_batches, shard_elements);
+  std::fill(expected.begin() + 8000, expected.begin() + 8016, 0.0f); // between gradients
+  EXPECT_EQ(memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0)
+      << micro_batches << " micro-batches";
+  all_ranks->barrier();
+}
+
+TEST(gradient_shards_test, keeps_the_order_of_ranks_and_micro_batches) {
+  for (int64_t micro_batches : {1, 2, 3, 4, 7})
+    check_shards(micro_batches);
+}
+
+TEST(gradient_shards_test, shares_are_all_gradients_and_of_like_size) {
+  const program prog = sharded_program();
+  const gradient_shards shards(*all_ranks, prog, 1, accumulation::pairwise);
+  std::vector<int64_t> sizes(static_cast<size_t>(all_ranks->size()));
+  int64_t end = 0;
+  for (const update_share &each : shards.shares()) {
+    EXPECT_EQ(each.range.begin, end);
+    end = each.range.end;
+    sizes[static_cast<size_t>(each.replica)] += each.range.end - each.range.begin;
+  }
+  EXPECT_EQ(end, shard_elements);
+  constexpr int64_t unit = 1024; // at which gradients are cut, of two in each of two buckets
+  for (const int64_t size : sizes)
+    EXPECT_NEAR(static_cast<double>(size), static_cast<double>(shard_elements / all_ranks->size()),
+                4.0 * unit);
 }
 
 TEST(gradient_sum_test, keeps_the_order_of_ranks_and_micro_batches) {
