@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A product of bf16 or f16 numbers by the tensor cores of a warp, summed in f32: 16 x 16 by 16 x 8,
-// in the fragments of PTX's mma.m16n8k16. The host compiler, which the stand-in uses, gets the same
-// meaning from what the lanes tell each other in shared memory.
+// in the fragments of PTX's mma.m16n8k16, and loads of fragments (ldmatrix). The host compiler,
+// which the stand-in uses, gets the same meaning from what the lanes tell each other in shared
+// memory.
 #pragma once
 
+#include "runtime/cuda/kernels/vector.h"
 #include "runtime/kernels/narrow_float.h"
 
 #include <cuda_runtime.h>
@@ -27,12 +29,27 @@ struct warp_exchange {
 #if !defined(__CUDA_ARCH__)
   left_fragment left[32];
   right_fragment right[32];
+  const uint16_t *rows[32];
 #endif
 };
 
 template <typename Format>
 __device__ inline uint32_t pair_of(narrow_float<Format> low, narrow_float<Format> high) {
   return low.bits | static_cast<uint32_t>(high.bits) << 16;
+}
+
+// The numbers nearest to these.
+template <typename T> __device__ inline uint32_t nearest_pair(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  uint32_t pair;
+  if constexpr (std::is_same_v<T, bfloat16>)
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+#else
+  return pair_of(static_cast<T>(low), static_cast<T>(high));
+#endif
 }
 
 #if defined(__CUDA_ARCH__)
@@ -75,5 +92,38 @@ __device__ inline void multiply_add(const left_fragment &left, const right_fragm
 #endif
 }
 #undef MULTIPLY_ADD
+
+// Four matrices of 8 x 8 numbers in shared memory. Lane 8 i + r gives row r of matrix i, at a
+// multiple of 16 bytes; of each matrix every lane gets columns 2 t, 2 t + 1 of row g or, where it
+// is transposed, rows 2 t, 2 t + 1 of column g.
+template <bool is_transposed, typename T>
+__device__ inline void load_matrices(const T *row, [[maybe_unused]] warp_exchange &exchange,
+                                     uint32_t (&pairs)[4]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  __trap();
+#elif defined(__CUDA_ARCH__)
+  const auto place = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  if constexpr (is_transposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                 : "r"(place)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                 : "r"(place)
+                 : "memory");
+#else
+  const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+  exchange.rows[lane] = &row->bits;
+  __syncwarp();
+  for (int i = 0; i < 4; ++i) {
+    const uint16_t *const *rows = exchange.rows + 8 * i;
+    pairs[i] = is_transposed ? rows[2 * t][g] | static_cast<uint32_t>(rows[2 * t + 1][g]) << 16
+                             : vector_at<uint32_t>(rows[g] + 2 * t);
+  }
+  __syncwarp();
+#endif
+}
 
 } // namespace trainc
