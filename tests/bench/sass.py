@@ -8,8 +8,9 @@
 #
 # FILE is a cubin, an object or a program; REGEX chooses kernels by their names. cuobjdump and nvdisasm are needed, in
 # CUDA's folder or on the path. For each kernel, and each architecture, there is a line for the whole of it and one for
-# its hot loop: the one with most products, then most accesses to global memory, then fewest instructions. --loops shows
-# each loop. Instructions are those in the code: a loop inside counts once.
+# its hot loop: of the loops with products, and with none of them inside, the one with most, then fewest instructions.
+# Where there are no products, accesses to global memory take their place. --loops shows each loop. Instructions are
+# those in the code: a loop inside counts once.
 import argparse
 import os
 import re
@@ -157,9 +158,13 @@ def row(title, counts, resources=None):
 
 def report(code, resources, every_loop):
     row("  kernel", count(code), resources)
-    loops = [count(code[place] for place in loop) for loop in loops_of(code)]
-    loops.sort(key=lambda counts: (-counts["HMMA"], -counts["global"], counts["instructions"]))
-    for counts in loops if every_loop else loops[:1]:
+    loops = [(loop, count(code[place] for place in loop)) for loop in loops_of(code)]
+    key = "HMMA" if any(counts["HMMA"] for _, counts in loops) else "global"
+    busy = [(loop, counts) for loop, counts in loops if counts[key] > 0]
+    inner = [counts for loop, counts in busy if not any(other < loop for other, _ in busy)]
+    chosen = [counts for _, counts in loops] if every_loop else inner
+    chosen.sort(key=lambda counts: (-counts[key], counts["instructions"]))
+    for counts in chosen if every_loop else chosen[:1]:
         row("  loop", counts)
 
 
