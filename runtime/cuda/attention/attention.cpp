@@ -9,7 +9,17 @@ namespace trainc {
 template <typename T>
 void compute_attention(const attention_shape &shape, bool masked_to_zero,
                        const attention_tensors<T> &tensors) {
+  if constexpr (is_narrow_v<T>)
+    if (attention_in_warps(shape, masked_to_zero, tensors))
+      return;
   attention_on_tiles(shape, masked_to_zero, tensors);
+}
+
+template <typename T> static void find_gradient(const attention_gradient_call<T> &call) {
+  if constexpr (is_narrow_v<T>)
+    if (gradient_in_warps(call))
+      return;
+  gradient_on_tiles(call);
 }
 
 template <typename T>
@@ -19,7 +29,7 @@ void compute_attention_gradient(const attention_shape &shape,
                                 const attention_gradients<T> &gradients) {
   const attention_gradient_call<T> call = {shape, layouts, tensors, gradients};
   means_of_slopes(call);
-  gradient_on_tiles(call);
+  find_gradient(call);
   if (gradients.dmask != nullptr)
     mask_gradient_on_tiles(call);
 }

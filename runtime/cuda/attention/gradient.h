@@ -24,8 +24,10 @@ template <typename S> struct row_numbers {
 
 template <typename T> void means_of_slopes(const attention_gradient_call<T> &call);
 
-// Any type and any size of a head, on tiles: dq, dk and dv.
+// dq, dk and dv: on tiles, of any type and any size of a head, or faster in warps, of bf16 and f16,
+// unless heads are too large: whether they were not.
 template <typename T> void gradient_on_tiles(const attention_gradient_call<T> &call);
+template <typename T> bool gradient_in_warps(const attention_gradient_call<T> &call);
 template <typename T> void mask_gradient_on_tiles(const attention_gradient_call<T> &call);
 
 } // namespace trainc

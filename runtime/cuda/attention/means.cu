@@ -45,8 +45,8 @@ __global__ void means(attention_shape shape, matrix_layout dlayout, int64_t rows
   const attention_sizes &sizes = shape.sizes;
   const int64_t head = row / sizes.queries, query = row % sizes.queries;
   const T *y =
-      result + batch_offset(shape.batch.of, shape.result, head) + query * shape.result.row_stride;
-  const T *dy = dresult + batch_offset(shape.batch.of, dlayout, head) + query * dlayout.row_stride;
+      result + offset_of_head(shape.batch, shape.result, head) + query * shape.result.row_stride;
+  const T *dy = dresult + offset_of_head(shape.batch, dlayout, head) + query * dlayout.row_stride;
   S sum = 0;
   for (int64_t d = threadIdx.x % 32; d < sizes.value_size; d += 32)
     sum = fma(static_cast<S>(y[d * shape.result.column_stride]),

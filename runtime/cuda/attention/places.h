@@ -11,6 +11,20 @@
 
 namespace trainc {
 
+// Where a head's matrix begins. Heads are fewer than blocks, so that 32 bits divide their numbers.
+__device__ inline int64_t offset_of_head(const attention_batch &batch, const matrix_layout &layout,
+                                         int64_t head) {
+  int64_t offset = layout.offset;
+  auto rest = static_cast<unsigned>(head);
+#pragma unroll 1
+  for (int d = batch_rank(batch.of) - 1; d >= 0; --d) {
+    const auto size = static_cast<unsigned>(batch.of[d]);
+    offset += rest % size * layout.batch_strides[d];
+    rest /= size;
+  }
+  return offset;
+}
+
 // The matrix of one head.
 template <typename T> struct head_matrix {
   T *data;
@@ -26,7 +40,7 @@ template <typename T>
 __device__ inline head_matrix<T> matrix_of(T *tensor, const attention_batch &batch,
                                            const matrix_layout &layout, int64_t head, int64_t rows,
                                            int64_t columns) {
-  return {tensor + batch_offset(batch.of, layout, head), layout.row_stride, layout.column_stride,
+  return {tensor + offset_of_head(batch, layout, head), layout.row_stride, layout.column_stride,
           rows, columns};
 }
 
@@ -55,7 +69,7 @@ masks_of(const attention_shape &shape, const attention_tensors<T> &tensors, int6
 #pragma unroll
   for (int i = 0; i < max_masks; ++i)
     if (i < shape.sizes.masks) {
-      masks.data[i] = tensors.masks[i] + batch_offset(shape.batch.of, shape.masks.of[i], head);
+      masks.data[i] = tensors.masks[i] + offset_of_head(shape.batch, shape.masks.of[i], head);
       masks.row_stride[i] = shape.masks.of[i].row_stride;
       masks.column_stride[i] = shape.masks.of[i].column_stride;
     }

@@ -120,9 +120,7 @@ attend(const attention_shape &shape, int64_t heads, bool masked_to_zero,
 TILE_FORWARD(attention_f32, float, 1)
 TILE_FORWARD(attention_f32_wide, float, 2)
 TILE_FORWARD(attention_f64, double, 1)
-TILE_FORWARD(attention_bf16, bfloat16, 1)
 TILE_FORWARD(attention_bf16_wide, bfloat16, 2)
-TILE_FORWARD(attention_f16, float16, 1)
 TILE_FORWARD(attention_f16_wide, float16, 2)
 #undef TILE_FORWARD
 
@@ -138,20 +136,15 @@ void start(Kernel kernel, int parts, const attention_shape &shape, bool masked_t
          all.key(), all.result(), all.log_sum());
 }
 
-// A result of more columns than a tile has two parts in a block.
-template <typename T, typename Kernel>
-void start(Kernel narrow, Kernel wide, const attention_shape &shape, bool masked_to_zero,
-           const attention_tensors<T> &tensors) {
-  const bool is_wide = shape.sizes.value_size > tiles_of<T>::edge;
-  start(is_wide ? wide : narrow, is_wide ? 2 : 1, shape, masked_to_zero, tensors);
-}
-
 } // namespace
 
 template <>
 void attention_on_tiles(const attention_shape &shape, bool masked_to_zero,
                         const attention_tensors<float> &tensors) {
-  start(attention_f32, attention_f32_wide, shape, masked_to_zero, tensors);
+  if (shape.sizes.value_size > tiles_of<float>::edge)
+    start(attention_f32_wide, 2, shape, masked_to_zero, tensors);
+  else
+    start(attention_f32, 1, shape, masked_to_zero, tensors);
 }
 
 template <>
@@ -160,16 +153,17 @@ void attention_on_tiles(const attention_shape &shape, bool masked_to_zero,
   start(attention_f64, 1, shape, masked_to_zero, tensors);
 }
 
+// Heads of more than 128 numbers; smaller ones are attended to in warps.
 template <>
 void attention_on_tiles(const attention_shape &shape, bool masked_to_zero,
                         const attention_tensors<bfloat16> &tensors) {
-  start(attention_bf16, attention_bf16_wide, shape, masked_to_zero, tensors);
+  start(attention_bf16_wide, 2, shape, masked_to_zero, tensors);
 }
 
 template <>
 void attention_on_tiles(const attention_shape &shape, bool masked_to_zero,
                         const attention_tensors<float16> &tensors) {
-  start(attention_f16, attention_f16_wide, shape, masked_to_zero, tensors);
+  start(attention_f16_wide, 2, shape, masked_to_zero, tensors);
 }
 
 } // namespace trainc

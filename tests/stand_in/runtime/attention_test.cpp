@@ -60,9 +60,20 @@ const attention_case attention_cases[] = {
     // dropout
     {2, 3, 1, 70, 150, 8, 8, 80, false, false, true, hidden_key, tenth},
     {3, 4, 2, 66, 70, 8, 24, all_keys, true, true, true, hidden_key, 7 * tenth},
+    // several tiles of queries and of keys, with and without rows that see none of them
+    {1, 2, 1, 150, 200, 64, 64, 40, false, false, true},
+    {1, 1, 1, 140, 80, 64, 64, -70, false, false, false},
+    {1, 2, 2, 70, 100, 96, 128, 20, false, false, true},
+    // masks whose pairs of keys are aligned, and such that are not
+    {2, 2, 1, 70, 150, 64, 64, 80, true, true, true},
+    {2, 2, 1, 40, 66, 80, 128, all_keys, true, false, false, std::numeric_limits<float>::lowest()},
+    {1, 2, 1, 40, 67, 64, 64, 30, false, true, true},
+    // dropout of heads with tensor cores, and tensors that no wide access suits
+    {1, 2, 2, 40, 70, 128, 128, 30, false, true, true, hidden_key, tenth},
+    {1, 2, 1, 70, 70, 64, 64, 0, false, false, true, hidden_key, 0, 1},
 };
 
-constexpr int64_t head_sizes[] = {32, 64, 96, 128};
+constexpr int64_t head_sizes[] = {32, 45, 64, 80, 96, 128};
 constexpr int64_t lengths[] = {1, 63, 64, 65, 1000};
 enum mask_kind : uint8_t { causal, padded, additive, shared_keys, kinds };
 
@@ -75,6 +86,15 @@ attention_case case_of(int64_t size, int64_t length, int kind) {
   if (kind == shared_keys)
     c.sharing = 2;
   return c;
+}
+
+void expect_equal(const attention_numbers &a, const attention_numbers &b) {
+  EXPECT_EQ(a.result, b.result);
+  EXPECT_EQ(a.log_sum, b.log_sum);
+  EXPECT_EQ(a.dq, b.dq);
+  EXPECT_EQ(a.dk, b.dk);
+  EXPECT_EQ(a.dv, b.dv);
+  EXPECT_EQ(a.dbias, b.dbias);
 }
 
 template <typename T> struct attention_test : testing::Test {
@@ -96,6 +116,11 @@ TYPED_TEST(attention_test, against_loops) {
     SCOPED_TRACE(i);
     this->check(attention_cases[i], 0);
   }
+}
+
+TYPED_TEST(attention_test, same_bits) {
+  const attention_problem<TypeParam> problem({1, 2, 2, 70, 66, 64, 64, 10, false, true, true});
+  expect_equal(on_device(problem), on_device(problem));
 }
 
 TYPED_TEST(attention_test, every_size_and_mask) {

@@ -28,6 +28,7 @@ struct attention_case {
   bool is_interleaved;        // heads lie side by side
   float hidden = hidden_key;  // what the padding has where it hides a key
   int64_t dropped = 0;        // of 2^dropout_bits weights
+  int64_t offset = 0;         // of the elements, in tensors that have as many zeros in front
 };
 
 template <typename T> std::vector<T> attention_inputs(int64_t count, uint64_t state) {
@@ -46,6 +47,7 @@ inline matrix_layout layout_of(const attention_case &c, int64_t sharing, int64_t
   const int64_t heads = c.heads / c.sharing * sharing,
                 head = c.is_interleaved ? columns : rows * columns;
   matrix_layout layout;
+  layout.offset = c.offset;
   layout.row_stride = c.is_interleaved ? heads * columns : columns;
   layout.batch_strides[0] = heads * rows * columns;
   layout.batch_strides[1] = head * sharing;
@@ -79,6 +81,8 @@ template <typename T> struct attention_problem {
     k = attention_inputs<T>(c.samples * key_heads * c.keys * c.size, 2);
     v = attention_inputs<T>(c.samples * key_heads * c.keys * c.value_size, 3);
     dresult = attention_inputs<T>(all * c.queries * c.value_size, 4);
+    for (std::vector<T> *tensor : {&q, &k, &v, &dresult})
+      tensor->insert(tensor->begin(), static_cast<size_t>(c.offset), static_cast<T>(0.0f));
     bias = attention_inputs<sum>(c.heads * matrix, 5);
     padding.assign(static_cast<size_t>(c.samples * c.keys), sum(0));
     for (int64_t key = c.keys / 2; key < c.keys; ++key)
