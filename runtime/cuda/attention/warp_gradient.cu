@@ -3,10 +3,10 @@
 // The gradient of attention on tensor cores (warp_rows.h): dq, where a block has some queries and
 // goes through keys, and dk and dv, where a block has some keys and goes through queries.
 //
-// Each computes the scores and slopes that it needs, which makes seven products of five. To save
-// the two, dq's parts for each tile of keys or all slopes would have to be in memory: for 96 heads
-// of 1024 x 1024 x 64 at least 400 MB written and read, against 26 GFLOP. A GPU computes these in
-// the time of 250 MB, and memory would no longer be that of the queries alone.
+// Each computes the scores and slopes that it needs, which makes seven products in place of five.
+// To save two, all slopes or dq's parts for each tile of keys would have to be in memory: for 96
+// heads of 1024 x 1024 x 64 that writes and reads 400 MB or more. By the peak rates of GPUs with
+// these units the two products, 26 GFLOP, take the time of some 250 MB.
 #include "runtime/cuda/attention/tile_gradient.h"
 #include "runtime/cuda/attention/warp_choice.h"
 #include "runtime/cuda/kernels/exp2.h"
@@ -171,7 +171,7 @@ template <typename Rows> struct keys_to_differentiate {
   __device__ keys_to_differentiate(const attention_shape &shape, int first)
       : shape(shape), first(first) {}
 
-  template <bool is_edge>
+  // Tiles are not told apart by what is seen, for which there are no registers.
   __device__ __forceinline__ void visit(const gradient_head<T> &head, int query, int stage,
                                         key_memory<Rows> &memory) {
     const T *q = memory.tiles.far(stage, 0), *dresult = memory.tiles.far(stage, 1);
@@ -182,7 +182,7 @@ template <typename Rows> struct keys_to_differentiate {
       const bool is_seen = (query + row + 15 + reach >= warp_key) &
                            (query + row < static_cast<int>(shape.sizes.queries)) &
                            (warp_key < static_cast<int>(shape.sizes.keys));
-      if (is_edge && !is_seen)
+      if (!is_seen)
         continue;
       typename Rows::pair_sums weights = {}, slopes = {};
       Rows::multiply(k, q, row, memory.tiles, weights);
@@ -200,7 +200,7 @@ template <typename Rows> struct keys_to_differentiate {
         numbers[part][0] = {log_sums.x, of.x, of.y};
         numbers[part][1] = {log_sums.y, of.z, of.w};
       }
-      differentiate_pairs<Rows, false, is_edge>(
+      differentiate_pairs<Rows, false, true>(
           shape, head, first, query + row,
           [&](int, int part, int, int side) { return numbers[part][side]; }, weights, slopes);
       typename Rows::weights narrow;
@@ -212,19 +212,15 @@ template <typename Rows> struct keys_to_differentiate {
   }
 };
 
-// The queries of one head. Those from `begin` on see some keys of the block, those from `full` on
-// all of them. Large heads and masks leave no registers for two kinds of tiles.
+// The queries of one head, from the tile of the first one on that sees a key of the block.
 template <typename Rows>
 __device__ __forceinline__ void visit_queries(const gradient_head<typename Rows::element> &head,
                                               keys_to_differentiate<Rows> &keys,
                                               key_memory<Rows> &memory) {
-  constexpr bool has_full = Rows::is_plain && Rows::size <= 64;
   const attention_sizes &sizes = keys.shape.sizes;
-  const int queries = static_cast<int>(sizes.queries), reach = clamped_row(sizes.reach);
-  const auto at_tile = [&](int query) { return query / Rows::far_rows * Rows::far_rows; };
-  const int begin = at_tile(clamped_to(keys.first - reach, 0, queries)),
-            full = at_tile(clamped_to(keys.first + Rows::rows - 1 - reach, 0, queries) +
-                           Rows::far_rows - 1);
+  const int queries = static_cast<int>(sizes.queries),
+            begin = clamped_to(keys.first - clamped_row(sizes.reach), 0, queries) / Rows::far_rows *
+                    Rows::far_rows;
   const head_rows<const typename Rows::element> q(head.q), dresult(head.dresult);
   const auto load = [&](int row, int stage) {
     Rows::template load<Rows::far_rows>(q, row, memory.tiles.far(stage, 0));
@@ -235,13 +231,8 @@ __device__ __forceinline__ void visit_queries(const gradient_head<typename Rows:
   int stage = 0;
   load(begin, 0);
   end_group_of_copies();
-  Rows::for_each_tile(
-      begin, has_full ? smaller_of(full, queries) : queries, queries, stage, load,
-      [&](int query, int at) { keys.template visit<true>(head, query, at, memory); });
-  if constexpr (has_full)
-    Rows::for_each_tile(full, queries, queries, stage, load, [&](int query, int at) {
-      keys.template visit<false>(head, query, at, memory);
-    });
+  Rows::for_each_tile(begin, queries, queries, stage, load,
+                      [&](int query, int at) { keys.visit(head, query, at, memory); });
   wait_for_copies<0>();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tiles of bf16 or f16 numbers whose products are those of tensor cores: a warp has 16 rows of a
-// product, and all columns or, with `split` warps side by side, a part of them.
+// product, and all columns or, with `split` warps side by side, a part of them. For heads that are
+// too large for warp_rows.h, and for gradients of masks.
 #pragma once
 
 #include "runtime/cuda/attention/places.h"
