@@ -8,7 +8,7 @@
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/products/product_plan.h"
 #include "runtime/cuda/products/product_timing.h"
-#include "runtime/cuda/products/remembered_products.h"
+#include "runtime/cuda/products/remembered_choices.h"
 #include "runtime/cuda/work_place.h"
 #include "runtime/failure.h"
 #include "runtime/kernels/matmul.h"
@@ -19,6 +19,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 namespace trainc {
@@ -80,11 +81,12 @@ cublasLtMatmulAlgo_t chosen(product_plan &plan, product_timing &timing) {
   return proposals.size() == 1 ? proposals[0] : timing.fastest(library()->handle, plan, proposals);
 }
 
-// The choice for a product, where the library still takes it; null: there is none.
-const cublasLtMatmulAlgo_t *find_known(const remembered_products &choices,
-                                       const product_plan &plan) {
-  const cublasLtMatmulAlgo_t *known = choices.find(plan.problem());
-  return known && plan.accepts(library()->handle, *known) ? known : nullptr;
+// The choice for a product, where the library still takes it.
+std::optional<cublasLtMatmulAlgo_t> find_known(const remembered_choices &choices,
+                                               const product_plan &plan) {
+  const std::string *text = choices.find(plan.problem());
+  const auto known = text ? algorithm_of(*text) : std::nullopt;
+  return known && plan.accepts(library()->handle, *known) ? known : std::nullopt;
 }
 
 void warn_of_parted(const std::vector<std::string> &products) {
@@ -100,7 +102,7 @@ void warn_of_parted(const std::vector<std::string> &products) {
 }
 
 // On rank 0: an algorithm for every plan, from the file or by measuring.
-void choose_algorithms(remembered_products &choices) {
+void choose_algorithms(remembered_choices &choices) {
   const product_settings &settings = library()->settings;
   // Without measuring, the choice is the library's own and the same every time.
   const bool keeps = settings.timed && !settings.choice_file.empty();
@@ -118,7 +120,7 @@ void choose_algorithms(remembered_products &choices) {
       if (find_known(choices, *plan)) // as another product now
         continue;
     }
-    choices.add(plan->problem(), chosen(*plan, timing));
+    choices.add(plan->problem(), text_of(chosen(*plan, timing)));
     note_work(); // the other ranks wait
     any_new = true;
   }
@@ -127,11 +129,11 @@ void choose_algorithms(remembered_products &choices) {
     write_choices(settings.choice_file, choices);
 }
 
-void adopt_algorithms(const remembered_products &choices) {
+void adopt_algorithms(const remembered_choices &choices) {
   for (auto &[key, plan] : library()->plans) {
     if (!find_known(choices, *plan) && plan->joins_epilogue())
       plan->part_epilogue(); // as rank 0 did
-    const cublasLtMatmulAlgo_t *algorithm = find_known(choices, *plan);
+    const auto algorithm = find_known(choices, *plan);
     if (!algorithm)
       throw failure(exit_machine, "this rank cannot compute the " + plan->name() +
                                       " with the algorithm that rank 0 chose\n"
@@ -150,11 +152,6 @@ arenas addresses_for_planning() {
   places.constants = reinterpret_cast<const char *>(apart * (arena_count + 1));
   return places;
 }
-
-template <typename T> constexpr product_number number_of = product_number::f32;
-template <> constexpr product_number number_of<double> = product_number::f64;
-template <> constexpr product_number number_of<bfloat16> = product_number::bf16;
-template <> constexpr product_number number_of<float16> = product_number::f16;
 
 template <typename T, typename To = T>
 void multiply(const matmul_shape &shape, product_epilogue epilogue, bool adds,
@@ -196,10 +193,11 @@ bool only_planning() { return own_work().planning; }
 
 void plan_products(const product_settings &settings, communicator &ranks,
                    const std::function<void(const arenas &)> &walk) {
-  std::unique_ptr<remembered_products> choices;
+  std::unique_ptr<remembered_choices> choices;
   ranks.together([&] {
     own_work().products = std::make_shared<product_library>(settings);
-    choices = std::make_unique<remembered_products>(device_name(), cublasLtGetVersion());
+    choices =
+        std::make_unique<remembered_choices>(device_name(), std::to_string(cublasLtGetVersion()));
     own_work().planning = true;
     walk(addresses_for_planning());
     own_work().planning = false;

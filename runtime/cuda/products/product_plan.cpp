@@ -90,6 +90,24 @@ cublasLtEpilogue_t library_epilogue(const product_key &key, bool swapped) {
 
 } // namespace
 
+std::string text_of(const cublasLtMatmulAlgo_t &algorithm) {
+  std::string text;
+  for (uint64_t word : algorithm.data)
+    text += format_text("%016llx", static_cast<unsigned long long>(word));
+  return text;
+}
+
+std::optional<cublasLtMatmulAlgo_t> algorithm_of(const std::string &text) {
+  constexpr size_t digits = 16;
+  cublasLtMatmulAlgo_t algorithm = {};
+  if (text.size() != digits * std::size(algorithm.data) ||
+      text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return std::nullopt;
+  for (size_t i = 0; i < std::size(algorithm.data); ++i)
+    algorithm.data[i] = std::stoull(text.substr(i * digits, digits), nullptr, 16);
+  return algorithm;
+}
+
 product_plan::product_plan(const product_key &key, bool tf32)
     : key_(key), geometry_(geometry_of(key.shape)), tf32_(tf32) {
   const matmul_shape &shape = key.shape;

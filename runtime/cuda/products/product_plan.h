@@ -4,9 +4,11 @@
 #pragma once
 
 #include "runtime/cuda/products/product_geometry.h"
+#include "runtime/kernels/narrow_float.h"
 
 #include <cublasLt.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,11 @@ enum class product_number : int64_t { f32, f64, bf16, f16 };
 constexpr int64_t bytes_of(product_number number) {
   return number == product_number::f64 ? 8 : number == product_number::f32 ? 4 : 2;
 }
+
+template <typename T> inline constexpr product_number number_of = product_number::f32;
+template <> inline constexpr product_number number_of<double> = product_number::f64;
+template <> inline constexpr product_number number_of<bfloat16> = product_number::bf16;
+template <> inline constexpr product_number number_of<float16> = product_number::f16;
 
 // What tells one plan from another. Integers alone, so that it compares as bytes.
 struct product_key {
@@ -61,6 +68,10 @@ using product_descriptor = cublas_descriptor<cublasLtMatmulDesc_t, cublasLtMatmu
 using layout_descriptor = cublas_descriptor<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using preference_descriptor =
     cublas_descriptor<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+// An algorithm as a word in a file of choices, and back; nothing of another word.
+std::string text_of(const cublasLtMatmulAlgo_t &algorithm);
+std::optional<cublasLtMatmulAlgo_t> algorithm_of(const std::string &text);
 
 class product_plan {
 public:

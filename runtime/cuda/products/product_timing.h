@@ -3,7 +3,7 @@
 // Measures algorithms for a product on memory of its own.
 #pragma once
 
-#include "runtime/cuda/products/product_plan.h"
+#include "runtime/cuda/products/device_timing.h"
 
 #include <vector>
 
@@ -11,10 +11,8 @@ namespace trainc {
 
 class product_timing {
 public:
-  explicit product_timing(cudaStream_t stream) : stream_(stream) {}
-  ~product_timing();
-  product_timing(const product_timing &) = delete;
-  product_timing &operator=(const product_timing &) = delete;
+  explicit product_timing(cudaStream_t stream)
+      : stream_(stream), timing_(stream, "matrix products") {}
 
   // The fastest of the algorithms, which all fit the plan.
   cublasLtMatmulAlgo_t fastest(cublasLtHandle_t library, product_plan &plan,
@@ -22,16 +20,10 @@ public:
 
 private:
   product_operands place(const product_plan &plan);
-  void reserve(int64_t bytes);
-  float milliseconds(cublasLtHandle_t library, product_plan &plan, const product_operands &operands,
-                     float best);
-  void warm_up(cublasLtHandle_t library, product_plan &plan, const product_operands &operands);
 
   cudaStream_t stream_;
-  bool is_warm_ = false;
-  cudaEvent_t begin_ = nullptr, end_ = nullptr;
-  char *memory_ = nullptr;
-  int64_t bytes_ = 0;
+  device_timing timing_;
+  char *workspace_ = nullptr;
 };
 
 } // namespace trainc

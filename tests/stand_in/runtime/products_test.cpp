@@ -5,7 +5,8 @@
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/products/matmul.h"
 #include "runtime/cuda/products/product_geometry.h"
-#include "runtime/cuda/products/remembered_products.h"
+#include "runtime/cuda/products/product_plan.h"
+#include "runtime/cuda/products/remembered_choices.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/matrix_storage.h"
@@ -455,7 +456,7 @@ void run_with_file(const std::string &path, bool timed = true) {
   run_planned([&] { matmul(make_shape(4, 4, 4, 0), a.data(), b.data(), c.data()); }, settings);
 }
 
-TEST(cuda_remembered_products, are_kept_and_found_again) {
+TEST(cuda_remembered_choices, are_kept_and_found_again) {
   scratch_folder folder;
   const std::string path = folder / "choices.txt";
   run_with_file(path, false);
@@ -467,7 +468,7 @@ TEST(cuda_remembered_products, are_kept_and_found_again) {
   EXPECT_EQ(read_bytes(path), first);
 }
 
-TEST(cuda_remembered_products, damaged_lines_are_reported_and_chosen_anew) {
+TEST(cuda_remembered_choices, damaged_lines_are_reported_and_chosen_anew) {
   scratch_folder folder;
   const std::string path = folder / "choices.txt";
   run_with_file(path);
@@ -483,28 +484,38 @@ TEST(cuda_remembered_products, damaged_lines_are_reported_and_chosen_anew) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(cuda_remembered_products, other_devices_stay) {
-  cublasLtMatmulAlgo_t algorithm = {};
-  algorithm.data[3] = 0x123456789abcdef0;
-  remembered_products other("GPU; one", 130100), own("GPU two", 130100);
-  other.add("some product", algorithm);
+TEST(cuda_remembered_choices, other_devices_and_libraries_stay) {
+  remembered_choices other("GPU; one", "130100"), own("GPU two", "130100");
+  other.add("some product", "algorithm_3");
   EXPECT_EQ(own.add_lines(other.text()), 0);
   EXPECT_EQ(own.find("some product"), nullptr);
-  own.add("another", algorithm);
+  own.add("another", "algorithm_4");
   EXPECT_EQ(own.own_lines().find("some"), std::string::npos);
 
-  remembered_products again("GPU; one", 130100);
+  remembered_choices again("GPU; one", "130100");
   EXPECT_EQ(again.add_lines(own.text()), 0);
   ASSERT_NE(again.find("some product"), nullptr);
-  EXPECT_EQ(again.find("some product")->data[3], algorithm.data[3]);
+  EXPECT_EQ(*again.find("some product"), "algorithm_3");
   EXPECT_EQ(again.find("another"), nullptr);
-  remembered_products newer("GPU; one", 130200);
-  EXPECT_EQ(newer.add_lines(own.text()), 0);
-  EXPECT_EQ(newer.find("some product"), nullptr);
+  for (const char *version : {"130200", "cuDNN 130100"}) {
+    remembered_choices newer("GPU; one", version);
+    EXPECT_EQ(newer.add_lines(own.text()), 0);
+    EXPECT_EQ(newer.find("some product"), nullptr);
+  }
 }
 
-TEST(cuda_remembered_products, a_folder_that_cannot_be_written) {
-  remembered_products choices("GPU", 1);
+TEST(cuda_remembered_choices, an_algorithm_is_a_word_and_back) {
+  cublasLtMatmulAlgo_t algorithm = {};
+  algorithm.data[3] = 0x123456789abcdef0;
+  const auto again = algorithm_of(text_of(algorithm));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->data[3], algorithm.data[3]);
+  EXPECT_FALSE(algorithm_of("products"));
+  EXPECT_FALSE(algorithm_of(std::string(128, 'x')));
+}
+
+TEST(cuda_remembered_choices, a_folder_that_cannot_be_written) {
+  remembered_choices choices("GPU", "1");
   testing::internal::CaptureStderr();
   write_choices("/nowhere/choices.txt", choices);
   const std::string warning = testing::internal::GetCapturedStderr();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines "device; version; problem; algorithm in hexadecimal; checksum".
-#include "runtime/cuda/products/remembered_products.h"
+// Lines "device; library; problem; algorithm; checksum".
+#include "runtime/cuda/products/remembered_choices.h"
 
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
@@ -17,29 +17,17 @@ namespace trainc {
 namespace {
 
 constexpr const char *heading =
-    "# Algorithms of cuBLASLt for matrix products, chosen by measuring. Later runs that find\n"
-    "# this file give the same bits; without it they choose anew.\n";
+    "# Algorithms for matrix products and convolutions, chosen by measuring. Later runs that\n"
+    "# find this file give the same bits; without it they choose anew.\n";
 constexpr size_t checksum_digits = 8;
 
 std::string checksum(const std::string &text) {
   return format_text("%08x", crc32c(0, text.data(), text.size()));
 }
 
-std::string hexadecimal(const cublasLtMatmulAlgo_t &algorithm) {
-  std::string text;
-  for (uint64_t word : algorithm.data)
-    text += format_text("%016llx", static_cast<unsigned long long>(word));
-  return text;
-}
-
-bool parse_hexadecimal(const std::string &text, cublasLtMatmulAlgo_t &algorithm) {
-  constexpr size_t digits = 16;
-  if (text.size() != digits * std::size(algorithm.data) ||
-      text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    return false;
-  for (size_t i = 0; i < std::size(algorithm.data); ++i)
-    algorithm.data[i] = std::stoull(text.substr(i * digits, digits), nullptr, 16);
-  return true;
+bool is_word(const std::string &text) {
+  return !text.empty() &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
 }
 
 // A name in a line must not end it.
@@ -54,10 +42,10 @@ void warn(const std::string &message) { std::fprintf(stderr, "warning: %s\n", me
 
 } // namespace
 
-remembered_products::remembered_products(std::string device, size_t library_version)
-    : start_(field(std::move(device)) + "; " + std::to_string(library_version) + "; ") {}
+remembered_choices::remembered_choices(std::string device, const std::string &library)
+    : start_(field(std::move(device)) + "; " + library + "; ") {}
 
-int remembered_products::add_lines(const std::string &text) {
+int remembered_choices::add_lines(const std::string &text) {
   std::istringstream lines(text);
   int damaged = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -66,46 +54,46 @@ int remembered_products::add_lines(const std::string &text) {
     const size_t check_at = line.rfind("; ");
     const size_t algorithm_at =
         check_at == std::string::npos || check_at == 0 ? check_at : line.rfind("; ", check_at - 1);
-    cublasLtMatmulAlgo_t algorithm = {};
     if (algorithm_at == std::string::npos || algorithm_at == 0 ||
         line.size() - check_at != 2 + checksum_digits ||
         line.substr(check_at + 2) != checksum(line.substr(0, check_at)) ||
-        !parse_hexadecimal(line.substr(algorithm_at + 2, check_at - algorithm_at - 2), algorithm))
+        !is_word(line.substr(algorithm_at + 2, check_at - algorithm_at - 2)))
       ++damaged;
     else if (line.rfind(start_, 0) != 0)
       foreign_lines_.push_back(line);
     else
-      algorithms_[line.substr(start_.size(), algorithm_at - start_.size())] = algorithm;
+      algorithms_[line.substr(start_.size(), algorithm_at - start_.size())] =
+          line.substr(algorithm_at + 2, check_at - algorithm_at - 2);
   }
   return damaged;
 }
 
-void remembered_products::add(const std::string &problem, const cublasLtMatmulAlgo_t &algorithm) {
+void remembered_choices::add(const std::string &problem, const std::string &algorithm) {
   algorithms_[problem] = algorithm;
 }
 
-const cublasLtMatmulAlgo_t *remembered_products::find(const std::string &problem) const {
+const std::string *remembered_choices::find(const std::string &problem) const {
   auto found = algorithms_.find(problem);
   return found == algorithms_.end() ? nullptr : &found->second;
 }
 
-std::string remembered_products::own_lines() const {
+std::string remembered_choices::own_lines() const {
   std::string text;
   for (const auto &[problem, algorithm] : algorithms_) {
-    const std::string line = start_ + problem + "; " + hexadecimal(algorithm);
+    const std::string line = start_ + problem + "; " + algorithm;
     text += line + "; " + checksum(line) + "\n";
   }
   return text;
 }
 
-std::string remembered_products::text() const {
+std::string remembered_choices::text() const {
   std::string text = heading;
   for (const std::string &line : foreign_lines_)
     text += line + "\n";
   return text + own_lines();
 }
 
-void read_choices(const std::string &path, remembered_products &choices) {
+void read_choices(const std::string &path, remembered_choices &choices) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
     return;
@@ -117,7 +105,7 @@ void read_choices(const std::string &path, remembered_products &choices) {
                             damaged, damaged == 1 ? " is" : "s are"));
 }
 
-void write_choices(const std::string &path, const remembered_products &choices) {
+void write_choices(const std::string &path, const remembered_choices &choices) {
   const std::string text = choices.text(), temporary = path + "." + std::to_string(getpid());
   file_operations &files = real_file_operations();
   const int file = files.create(temporary.c_str());
