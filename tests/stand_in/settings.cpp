@@ -61,6 +61,10 @@ void set(settings &result, std::string_view word) {
     result.cublas_fails = true;
   else if (word == "epilogues=none")
     result.no_epilogues = true;
+  else if (word == "cudnn=none")
+    result.no_cudnn = true;
+  else if (word == "cudnn=fail")
+    result.cudnn_fails = true;
   else
     fail("TRAINC_STAND_IN", "unknown word '" + std::string(word) + "'");
 }

@@ -24,6 +24,8 @@ struct settings {
   bool nccl_fails = false;
   bool cublas_fails = false;
   bool no_epilogues = false; // cuBLASLt proposes nothing for a product with one
+  bool no_cudnn = false;     // the library is not found
+  bool cudnn_fails = false;
 };
 
 // Read once; ends the program where the variable holds a word it does not know.
