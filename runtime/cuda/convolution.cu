@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions as matrix products: what the kernel meets at each point of the result becomes a
-// column, and cuBLASLt multiplies the columns by the weight. One more pass over memory than
-// a fused kernel needs, but every order of summation is ours or that of a product, any pad,
-// stride, dilation and type is alike, and nothing beside cuBLASLt has to be installed.
+// Convolutions, through cuDNN where convolution_library.h says so, else as matrix products: what
+// the kernel meets at each point of the result becomes a column, and cuBLASLt multiplies the
+// columns by the weight. One more pass over memory than a fused kernel needs, but every order of
+// summation is ours or that of a product, any pad, stride, dilation and type is alike, and nothing
+// beside cuBLASLt has to be installed.
 //
 // Columns are made chunk by chunk, as many as the scratch holds. Sums over chunks add them in
 // order.
 #include "runtime/kernels/convolution.h"
 
+#include "runtime/cuda/convolution_library.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/failure.h"
 #include "runtime/kernels/matmul.h"
@@ -271,15 +273,10 @@ template <typename T> void set_zero(T *tensor, int64_t count) {
 }
 
 template <typename T, typename To>
-void compute_convolution(convolution_part part, const convolution_shape &shape, const T *first,
-                         const T *second, To *to, int64_t scratch_bytes, char *scratch) {
-  const int rank = space_rank(shape);
-  const int64_t counts[] = {count_of(shape.input, rank), count_of(shape.weight, rank),
-                            count_of(shape.result, rank)};
-  if (counts[0] == 0 || counts[1] == 0 || counts[2] == 0)
-    return set_zero(to, counts[part == convolution_part::result           ? 2
-                               : part == convolution_part::input_gradient ? 0
-                                                                          : 1]);
+void compute_by_products(const convolution_key &key, const convolution_operands &operands) {
+  const convolution_shape &shape = key.shape;
+  const convolution_part part = key.computed();
+  const int64_t scratch_bytes = key.scratch_bytes;
   column_shape columns(shape);
   // A column, and what belongs to it of dy.
   const int64_t column_bytes = (columns.channels * columns.taps + columns.outputs) *
@@ -300,13 +297,48 @@ void compute_convolution(convolution_part part, const convolution_shape &shape, 
     for (columns.first = 0; columns.first < columns.points; columns.first += points) {
       columns.count = std::min(points, columns.points - columns.first);
       columns.columns = columns.images * columns.count;
-      compute_chunk(part, shape, columns, first, second, to, scratch);
+      compute_chunk(part, shape, columns, static_cast<const T *>(operands.first),
+                    static_cast<const T *>(operands.second), static_cast<To *>(operands.computed),
+                    operands.scratch);
     }
   }
+}
+
+template <typename T, typename To>
+void compute_convolution(convolution_part part, const convolution_shape &shape, const T *first,
+                         const T *second, To *to, int64_t scratch_bytes, char *scratch) {
+  const int rank = space_rank(shape);
+  const int64_t counts[] = {count_of(shape.input, rank), count_of(shape.weight, rank),
+                            count_of(shape.result, rank)};
+  if (counts[0] == 0 || counts[1] == 0 || counts[2] == 0)
+    return set_zero(to, counts[part == convolution_part::result           ? 2
+                               : part == convolution_part::input_gradient ? 0
+                                                                          : 1]);
+  const convolution_key key = {shape, static_cast<int64_t>(part), number_of<T>, number_of<To>,
+                               scratch_bytes};
+  const convolution_operands operands = {first, second, to, scratch};
+  if (!queue_by_library(key, operands, compute_by_products<T, To>))
+    compute_by_products<T, To>(key, operands);
+}
+
+template <typename T> __global__ void widen_elements(const T *from, int64_t count, float *to) {
+  const int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (index < count)
+    to[index] = static_cast<float>(from[index]);
+}
+
+template <typename T> void widen_as(const void *from, int64_t count, float *to) {
+  launch("operands of a convolution in f32", widen_elements<T>, {blocks_for(count), block_threads},
+         reads(static_cast<const T *>(from), count), count, writes(to, count));
 }
 
 } // namespace
 
 DEFINE_CONVOLUTIONS_OF_ALL_TYPES
+
+void widen(product_number number, const void *from, int64_t count, float *to) {
+  number == product_number::bf16 ? widen_as<bfloat16>(from, count, to)
+                                 : widen_as<float16>(from, count, to);
+}
 
 } // namespace trainc

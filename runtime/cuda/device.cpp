@@ -42,6 +42,7 @@ product_settings product_settings_of(const trainer_options &options, bool is_hos
   product_settings result;
   result.tf32 = options.math == product_math::tf32;
   result.epilogues = !options.no_epilogues;
+  result.cudnn = !options.no_cudnn;
   result.timed = !options.no_tuning && !is_hosted;
   if (is_hosted)
     return result;

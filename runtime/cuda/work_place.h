@@ -12,12 +12,14 @@
 namespace trainc {
 
 struct product_library;
+class convolution_library;
 
 struct work_place {
   cudaStream_t stream = nullptr;             // compute_stream()
   std::shared_ptr<product_library> products; // and their plans
-  bool planning = false;                     // only_planning()
-  int64_t scratch_bytes = 0;                 // the largest wish
+  std::shared_ptr<convolution_library> convolutions;
+  bool planning = false;     // only_planning()
+  int64_t scratch_bytes = 0; // the largest wish
   char *scratch = nullptr;
 };
 

@@ -46,7 +46,7 @@ DECLARE_CONVOLUTION(convolution_input_gradient, double, double, dy, w, dx);
 DECLARE_CONVOLUTION(convolution_weight_gradient, float, float, x, dy, dw);
 DECLARE_CONVOLUTION(convolution_weight_gradient, double, double, x, dy, dw);
 // Convolutions of 16 bits: sums are in f32, and rounded where the result has 16 bits. Their scratch
-// has convolution_widened_bytes more. runtime/cuda has none of f16.
+// has convolution_widened_bytes more.
 DECLARE_CONVOLUTION(convolution, bfloat16, bfloat16, x, w, y);
 DECLARE_CONVOLUTION(convolution, bfloat16, float, x, w, y);
 DECLARE_CONVOLUTION(convolution_input_gradient, bfloat16, float, dy, w, dx);

@@ -167,6 +167,7 @@ struct trainer_options {
   product_math math = product_math::ieee;
   bool no_tuning = false;
   bool no_epilogues = false;
+  bool no_cudnn = false;
   std::string product_choices; // file; `none`: nowhere
 };
 

@@ -589,9 +589,12 @@ std::vector<option_row> cuda_rows() {
           row("math", &values::math, maths, "KIND", computes,
               "f32 matrix products: exact operands, or operands rounded to TF32 (faster)"),
           row("no-tuning", &values::no_tuning, "", computes,
-              "do not measure algorithms for matrix products, take the first that fits"),
+              "do not measure algorithms for matrix products and convolutions, take the first that "
+              "fits"),
           row("no-epilogues", &values::no_epilogues, "", computes,
               "compute biases, GELU and sums after the library's matrix products, to find faults"),
+          row("no-cudnn", &values::no_cudnn, "", computes,
+              "compute convolutions through matrix products where cuDNN is found, too"),
           row("product-choices", &values::product_choices, "FILE", computes,
               "where chosen algorithms are kept, so that later runs give the same bits (default: "
               "`product_choices.txt` beside the trainer); none: nowhere")

@@ -4,6 +4,7 @@
 // measuring, and the functions of runtime/kernels/matmul.h that look plans up.
 #include "runtime/cuda/products/matmul.h"
 
+#include "runtime/cuda/convolution_library.h"
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/products/product_plan.h"
@@ -196,6 +197,7 @@ void plan_products(const product_settings &settings, communicator &ranks,
   std::unique_ptr<remembered_choices> choices;
   ranks.together([&] {
     own_work().products = std::make_shared<product_library>(settings);
+    own_work().convolutions = std::make_shared<convolution_library>(settings);
     choices =
         std::make_unique<remembered_choices>(device_name(), std::to_string(cublasLtGetVersion()));
     own_work().planning = true;
@@ -206,9 +208,11 @@ void plan_products(const product_settings &settings, communicator &ranks,
   });
   choices->add_lines(ranks.broadcast(choices->own_lines()));
   ranks.together([&] { adopt_algorithms(*choices); });
+  own_work().convolutions->choose(ranks, device_name(), *choices);
 }
 
 void set_product_workspace(char *workspace) { library()->workspace = workspace; }
+char *product_workspace() { return library()->workspace; }
 
 void matmul(const matmul_shape &shape, const float *a, const float *b, float *c) {
   multiply<float>(shape, product_epilogue::none, false, {a, b, c});

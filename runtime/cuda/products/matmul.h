@@ -23,13 +23,14 @@ constexpr int64_t product_workspace_bytes = 32 << 20; // what NVIDIA recommends 
 struct product_settings {
   bool tf32 = false;       // f32 products with operands rounded to TF32
   bool epilogues = true;   // else kernels of our own do what follows a product
+  bool cudnn = true;       // else convolutions go through products
   bool timed = true;       // else the first algorithm that the library proposes
   std::string choice_file; // empty: choices are not kept
 };
 
-// Makes the plans. Collective: rank 0 decides for all ranks. Call it once, with the
-// device chosen and before the arenas are allocated: it takes memory of its own for
-// measuring and gives it back.
+// Makes the plans, and those of convolutions (convolution_library.h). Collective: rank 0 decides
+// for all ranks. Call it once, with the device chosen and before the arenas are allocated: it takes
+// memory of its own for measuring and gives it back.
 //
 // `walk` calls the entry functions of this run with the addresses it is given, after
 // which nothing lies; while it runs, only_planning() (defined by matmul.cpp) is true.
@@ -40,5 +41,6 @@ void plan_products(const product_settings &settings, communicator &ranks,
 
 // 256-byte aligned device memory of product_workspace_bytes, which stays as long as the plans.
 void set_product_workspace(char *workspace);
+char *product_workspace();
 
 } // namespace trainc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the device does around work that contains matrix products: it plans for the work, then runs
-// it, and forgets the plans.
+// What the device does around work that contains matrix products and convolutions: it plans for the
+// work, then runs it, and forgets the plans.
 #pragma once
 
 #include "runtime/cuda/errors.h"
@@ -31,6 +31,7 @@ inline void run_planned(const std::function<void()> &work,
   set_product_workspace(workspace);
   work();
   check_cuda(cudaDeviceSynchronize(), "work");
+  own_work().convolutions.reset();
   own_work().products.reset();
 }
 

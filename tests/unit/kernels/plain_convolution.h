@@ -126,11 +126,13 @@ void run_convolution(convolution_part part, const convolution_case &problem, int
              shape.groups, scratch_bytes, first, second, computed, scratch);
   };
   if (part == convolution_part::result)
-    call([](auto... arguments) { convolution(arguments...); });
-  else if (part == convolution_part::input_gradient)
-    call([](auto... arguments) { convolution_input_gradient(arguments...); });
-  else
-    call([](auto... arguments) { convolution_weight_gradient(arguments...); });
+    return call([](auto... arguments) { convolution(arguments...); });
+  if constexpr (!is_narrow_v<To>) { // gradients are sums
+    if (part == convolution_part::input_gradient)
+      call([](auto... arguments) { convolution_input_gradient(arguments...); });
+    else
+      call([](auto... arguments) { convolution_weight_gradient(arguments...); });
+  }
 }
 
 // Random operands of a part, numbers of some bits, and what must come out of it.
