@@ -22,6 +22,7 @@ PEAKS = (
 
 LEAST_DRIVER = 580  # that runs CUDA 13
 
+CUDNN = "libcudnn.so.9"
 PLACES = ("/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/x86_64-linux/lib", "/usr/lib/x86_64-linux-gnu",
           "/usr/lib64")
 
@@ -57,6 +58,11 @@ def missing_libraries(trainer, environment):
     return set(names) | {os.path.basename(path) for path in re.findall(r"(\S+): version `\S+' not found", output)}
 
 
+def look_in(folder, environment):
+    before = environment.get("LD_LIBRARY_PATH")
+    environment["LD_LIBRARY_PATH"] = folder + (f":{before}" if before else "")
+
+
 def find_libraries(trainer, payload, environment):
     """Adds the folders of what is missing: of CUDA, of Python's packages, or what came with the payload."""
     packages = [f"{folder}/nvidia/**/lib" for folder in [*site.getsitepackages(), site.getusersitepackages()]]
@@ -64,9 +70,14 @@ def find_libraries(trainer, payload, environment):
         missing = missing_libraries(trainer, environment)
         for folder in sorted(glob.glob(pattern, recursive=True)):
             if missing & set(os.listdir(folder)):
-                before = environment.get("LD_LIBRARY_PATH")
-                environment["LD_LIBRARY_PATH"] = folder + (f":{before}" if before else "")
+                look_in(folder, environment)
                 missing = missing_libraries(trainer, environment)
+    # A trainer opens cuDNN itself, where there is one.
+    for pattern in [*PLACES, *packages]:
+        folders = [folder for folder in sorted(glob.glob(pattern, recursive=True)) if CUDNN in os.listdir(folder)]
+        if folders:
+            look_in(folders[-1], environment)
+            break
     return missing_libraries(trainer, environment)
 
 

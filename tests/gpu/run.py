@@ -31,7 +31,8 @@ KERNELS = (*((f"attention in {name}", f"attention_test/{number}.*") for number, 
            ("all others", "-attention_test/*"))
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")  # of compute-sanitizer
 # Ways in which a trainer that failed is run again: what it tells about the fault.
-AGAIN = (("--no-epilogues", ["--no-epilogues"], {}), ("CUDA_LAUNCH_BLOCKING=1", [], {"CUDA_LAUNCH_BLOCKING": "1"}))
+AGAIN = (("--no-epilogues", ["--no-epilogues"], {}), ("--no-cudnn", ["--no-cudnn"], {}),
+         ("CUDA_LAUNCH_BLOCKING=1", [], {"CUDA_LAUNCH_BLOCKING": "1"}))
 
 
 def precision_of(fixture):
