@@ -587,7 +587,7 @@ std::vector<option_row> cuda_rows() {
       "machine",
       {
           row("math", &values::math, maths, "KIND", computes,
-              "f32 matrix products: exact operands, or operands rounded to TF32 (faster)"),
+              "f32 matrix products and convolutions: exact operands, or rounded to TF32 (faster)"),
           row("no-tuning", &values::no_tuning, "", computes,
               "do not measure algorithms for matrix products and convolutions, take the first that "
               "fits"),
