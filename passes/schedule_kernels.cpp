@@ -112,9 +112,9 @@ constexpr int64_t kRowsOfPart = 64;       // at least: eight for each thread of 
 constexpr int64_t kBlocks = 1024;         // enough to fill any device several times
 constexpr int64_t kElementsOfPart = 4096; // at least, in form full: sixteen for each thread
 constexpr int64_t kUncut = 16384;         // elements that one block reduces faster by itself
-constexpr int64_t kHeldBytes = 192;       // of a row, most in a thread's registers ...
-constexpr int64_t kMostThreads = 1024;    // ... of which each has 64 where a block is so large:
-constexpr int64_t kHeldByMost = 128;      // then fewer
+constexpr int64_t kHeldBytes = 192;       // of a row, at most, in a thread's registers
+constexpr int64_t kMostThreads = 1024;    // of a block: each then has 64 registers
+constexpr int64_t kHeldByMost = 128;      // in these
 
 class Scheduler {
 public:

@@ -17,7 +17,7 @@ constexpr int64_t narrowVectorElements = 8; // 16 bytes of 16-bit floats
 /// is stored after it.
 llvm::DenseSet<mlir::Operation *> operationsOfStage(FunctionOp function, Stage stage);
 
-/// Arguments of which a thread holds its points of a row, since several phases read them.
+/// The arguments whose rows threads hold, since several phases read them.
 llvm::SmallVector<unsigned> heldBuffers(const LoopNest &nest, int64_t vector);
 
 /// Results that a block works on at a time.

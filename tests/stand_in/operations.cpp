@@ -5,7 +5,6 @@
 #include "streams.h"
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 
 namespace trainc::stand_in {
@@ -37,6 +36,8 @@ std::string described(const logged &one) {
                                  : "stream " + std::to_string(one.stream_number));
 }
 
+int64_t executed = 0; // operations so far
+
 // Runs one operation as part of a timeline, which knows of it afterwards.
 void execute(const operation_name &name, const std::function<void()> &run, int timeline,
              int stream_number, vector_clock &known) {
@@ -51,13 +52,14 @@ void execute(const operation_name &name, const std::function<void()> &run, int t
     history.pop_front();
   run();
   known[timeline] = current.clock;
+  ++executed;
 }
 
 void record(event_state &state, const vector_clock &known) {
   state.done = true;
   state.known = known;
-  state.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  // Of what is measured the same is fastest every time: each operation takes a microsecond.
+  state.seconds = 1e-6 * static_cast<double>(executed);
 }
 
 void launch_graph(const graph_nodes &graph, CUstream_st &stream) {

@@ -73,15 +73,6 @@ std::vector<cublasLtMatmulAlgo_t> proposals_for(const product_plan &plan) {
   return plan.proposals(library()->handle, library()->settings.timed ? proposal_count : 1);
 }
 
-cublasLtMatmulAlgo_t chosen(product_plan &plan, product_timing &timing) {
-  const auto proposals = proposals_for(plan);
-  if (proposals.empty())
-    throw failure(exit_machine, "cuBLASLt has no algorithm for the " + plan.name() +
-                                    " on this device (" + plan.problem() +
-                                    ")\n  try: a newer version of cuBLAS");
-  return proposals.size() == 1 ? proposals[0] : timing.fastest(library()->handle, plan, proposals);
-}
-
 // The choice for a product, where the library still takes it.
 std::optional<cublasLtMatmulAlgo_t> find_known(const remembered_choices &choices,
                                                const product_plan &plan) {
@@ -102,6 +93,48 @@ void warn_of_parted(const std::vector<std::string> &products) {
       products[0].c_str(), others.c_str());
 }
 
+// In place of an algorithm: the epilogue follows the product, which has an algorithm of its own.
+constexpr const char *apart = "apart";
+
+// As was chosen before. False where nothing was that the library still takes.
+bool adopt_known(const remembered_choices &choices, product_plan &plan) {
+  const std::string *text = choices.find(plan.problem());
+  if (plan.joins_epilogue() && text && *text == apart)
+    plan.part_epilogue();
+  const auto known = find_known(choices, plan);
+  if (known)
+    plan.adopt(*known);
+  return known.has_value();
+}
+
+// By measuring: the library's epilogue against kernels that follow the product. True where the
+// library has none.
+bool choose(product_plan &plan, product_timing &timing, remembered_choices &choices) {
+  const product_settings &settings = library()->settings;
+  std::vector<product_way> ways;
+  const auto add_ways = [&](product_plan &of) {
+    for (const cublasLtMatmulAlgo_t &algorithm : proposals_for(of))
+      ways.push_back({&of, algorithm});
+  };
+  add_ways(plan);
+  const bool has_none = plan.joins_epilogue() && ways.empty();
+  std::optional<product_plan> parted;
+  if (plan.joins_epilogue() && (settings.timed || has_none)) {
+    parted.emplace(plan.key(), settings.tf32);
+    parted->part_epilogue();
+    add_ways(*parted);
+  }
+  if (ways.empty())
+    throw failure(exit_machine, "cuBLASLt has no algorithm for the " + plan.name() +
+                                    " on this device (" + plan.problem() +
+                                    ")\n  try: a newer version of cuBLAS");
+  const product_way &way = ways.size() == 1 ? ways[0] : timing.fastest(library()->handle, ways);
+  if (way.plan != &plan)
+    choices.add(plan.problem(), apart);
+  choices.add(way.plan->problem(), text_of(way.algorithm));
+  return has_none;
+}
+
 // On rank 0: an algorithm for every plan, from the file or by measuring.
 void choose_algorithms(remembered_choices &choices) {
   const product_settings &settings = library()->settings;
@@ -111,37 +144,27 @@ void choose_algorithms(remembered_choices &choices) {
     read_choices(settings.choice_file, choices);
   product_timing timing(compute_stream());
   bool any_new = false;
-  std::vector<std::string> parted;
+  std::vector<std::string> without;
   for (auto &[key, plan] : library()->plans) {
-    if (find_known(choices, *plan))
+    if (adopt_known(choices, *plan))
       continue;
-    if (plan->joins_epilogue() && proposals_for(*plan).empty()) {
-      parted.push_back(plan->name());
-      plan->part_epilogue();
-      if (find_known(choices, *plan)) // as another product now
-        continue;
-    }
-    choices.add(plan->problem(), text_of(chosen(*plan, timing)));
+    if (choose(*plan, timing, choices))
+      without.push_back(plan->name());
     note_work(); // the other ranks wait
     any_new = true;
   }
-  warn_of_parted(parted);
+  warn_of_parted(without);
   if (keeps && any_new)
     write_choices(settings.choice_file, choices);
 }
 
 void adopt_algorithms(const remembered_choices &choices) {
-  for (auto &[key, plan] : library()->plans) {
-    if (!find_known(choices, *plan) && plan->joins_epilogue())
-      plan->part_epilogue(); // as rank 0 did
-    const auto algorithm = find_known(choices, *plan);
-    if (!algorithm)
+  for (auto &[key, plan] : library()->plans)
+    if (!adopt_known(choices, *plan))
       throw failure(exit_machine, "this rank cannot compute the " + plan->name() +
                                       " with the algorithm that rank 0 chose\n"
                                       "  try: devices of one kind and one version of cuBLAS on "
                                       "all hosts");
-    plan->adopt(*algorithm);
-  }
 }
 
 // Addresses that only differ and are aligned as real ones.

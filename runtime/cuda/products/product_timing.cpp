@@ -35,14 +35,13 @@ product_operands product_timing::place(const product_plan &plan) {
   return {addresses[0], addresses[1], addresses[2], addresses[3], addresses[4]};
 }
 
-cublasLtMatmulAlgo_t product_timing::fastest(cublasLtHandle_t library, product_plan &plan,
-                                             const std::vector<cublasLtMatmulAlgo_t> &algorithms) {
-  const product_operands operands = place(plan);
-  const size_t choice = timing_.fastest(algorithms.size(), [&](size_t i) {
-    plan.adopt(algorithms[i]);
-    plan.run(library, operands, workspace_, stream_);
-  });
-  return algorithms[choice];
+const product_way &product_timing::fastest(cublasLtHandle_t library,
+                                           const std::vector<product_way> &ways) {
+  const product_operands operands = place(*ways.front().plan);
+  return ways[timing_.fastest(ways.size(), [&](size_t i) {
+    ways[i].plan->adopt(ways[i].algorithm);
+    ways[i].plan->run(library, operands, workspace_, stream_);
+  })];
 }
 
 } // namespace trainc

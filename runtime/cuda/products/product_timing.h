@@ -9,14 +9,19 @@
 
 namespace trainc {
 
+// A way to compute a product.
+struct product_way {
+  product_plan *plan; // that takes the algorithm
+  cublasLtMatmulAlgo_t algorithm;
+};
+
 class product_timing {
 public:
   explicit product_timing(cudaStream_t stream)
       : stream_(stream), timing_(stream, "matrix products") {}
 
-  // The fastest of the algorithms, which all fit the plan.
-  cublasLtMatmulAlgo_t fastest(cublasLtHandle_t library, product_plan &plan,
-                               const std::vector<cublasLtMatmulAlgo_t> &algorithms);
+  // The fastest of the ways, whose plans are of one product.
+  const product_way &fastest(cublasLtHandle_t library, const std::vector<product_way> &ways);
 
 private:
   product_operands place(const product_plan &plan);
