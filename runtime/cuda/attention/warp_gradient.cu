@@ -31,6 +31,7 @@ differentiate_pairs(const attention_shape &shape, const gradient_head<typename R
     add_masks<Rows, near_are_queries>(shape, head.masks, near, far, weights);
   const auto scale = static_cast<float>(shape.scale);
   const int keys = static_cast<int>(shape.sizes.keys), reach = clamped_row(shape.sizes.reach);
+  const int queries = static_cast<int>(shape.sizes.queries);
   Rows::for_each_pair([&](int strip, int part, int half) {
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
@@ -41,8 +42,9 @@ differentiate_pairs(const attention_shape &shape, const gradient_head<typename R
             &slope = slopes[strip][part][2 * half + side];
       const float score = Rows::is_plain ? fma(weight, scale, -of.log_sum) : weight - of.log_sum;
       weight = exp2_approximately(score * log2_of_e) * of.inverse;
-      // Near rows that are not there are not stored.
-      const bool is_seen = (key <= query + reach) & (!near_are_queries || key < keys);
+      // Near rows that are not there are not stored; far ones must weigh nothing.
+      const bool is_seen =
+          (key <= query + reach) & (near_are_queries ? key < keys : query < queries);
       weight = is_edge && !is_seen ? 0 : weight;
       const float factor = Rows::is_any ? head.dropout.factor(query, key) : 1;
       slope = weight * (slope * factor - of.mean);
