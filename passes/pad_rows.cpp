@@ -17,6 +17,7 @@
 #include "passes/module_pass.h"
 #include "passes/passes.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -25,6 +26,7 @@ namespace trainc {
 namespace {
 
 using kernel::RowPitch;
+using kernel::StepOpInterface;
 
 constexpr int64_t kMultiple = 8;      // elements of 16 bytes
 constexpr int64_t kLongMultiple = 64; // of rows that are long: as tensor cores like them
@@ -43,11 +45,10 @@ public:
   explicit RowPadding(ModuleOp module) : module(module) {}
 
   void run() {
-    for (auto function : module.getOps<func::FuncOp>())
-      for (Operation &op : function.getOps())
-        if (isa<kernel::MatmulOp, kernel::LaunchOp>(op))
-          for (Value result : op.getResults())
-            consider(result);
+    forEachStep([&](StepOpInterface step) {
+      for (Value result : step->getResults())
+        consider(result);
+    });
     while (dropDivided()) {
     }
     for (auto [value, length] : chosen)
@@ -57,111 +58,100 @@ public:
   }
 
 private:
+  using Argument = std::pair<Operation *, unsigned>; // of a kernel
+
+  void forEachStep(llvm::function_ref<void(StepOpInterface)> visit) {
+    for (auto function : module.getOps<func::FuncOp>())
+      for (auto step : llvm::to_vector(function.getOps<StepOpInterface>()))
+        visit(step);
+  }
+  void forEachArgument(StepOpInterface step, llvm::function_ref<void(Value, Argument)> visit);
   void consider(Value value);
-  bool isTaken(Value value, int64_t length);
-  bool isTakenBy(OpOperand &use, int64_t length);
-  bool keepsArgument(kernel::FunctionOp function, unsigned argument, int64_t length);
+  bool isTaken(Operation *op, Value value, int64_t length);
+  bool keepsArgument(Argument argument, int64_t length);
   bool dropDivided();
   void pad(Value value, int64_t length);
   void padAccesses(kernel::FunctionOp function);
-  kernel::FunctionOp calleeOf(kernel::LaunchOp launch) {
-    return symbols.lookupNearestSymbolFrom<kernel::FunctionOp>(launch, launch.getKernelAttr());
-  }
 
   ModuleOp module;
   SymbolTableCollection symbols;
-  llvm::MapVector<Value, int64_t> chosen;                      // with the length of their rows
-  DenseMap<std::pair<Operation *, unsigned>, int64_t> lengths; // of arguments of kernels
+  llvm::MapVector<Value, int64_t> chosen; // with the length of their rows
+  DenseMap<Argument, int64_t> lengths;
 };
+
+/// The tensors that a kernel gets in this step, inputs and then outputs.
+void RowPadding::forEachArgument(StepOpInterface step,
+                                 llvm::function_ref<void(Value, Argument)> visit) {
+  Operation *kernel = symbols.lookupNearestSymbolFrom(step, step.calledKernel());
+  unsigned number = 0;
+  for (Value operand : step->getOperands())
+    visit(operand, {kernel, number++});
+  for (Value result : step->getResults())
+    visit(result, {kernel, number++});
+}
 
 void RowPadding::consider(Value value) {
   RankedTensorType type = nn::tensorType(value);
   if (!isNarrowFloat(type.getElementType()) || type.getRank() < 2)
     return;
   const int64_t length = type.getShape().back();
-  if (length >= kShortestRow && pitchOf(length) != length && isTaken(value, length))
+  if (length < kShortestRow || pitchOf(length) == length ||
+      !isTaken(value.getDefiningOp(), value, length))
+    return;
+  if (llvm::all_of(value.getUsers(),
+                   [&](Operation *reader) { return isTaken(reader, value, length); }))
     chosen[value] = length;
 }
 
-bool RowPadding::isTaken(Value value, int64_t length) {
-  Operation *maker = value.getDefiningOp();
-  if (auto product = dyn_cast<kernel::MatmulOp>(maker)) {
-    if (product.hasEpilogue() || product.getInit() ||
-        !paddingOf(length).isTaken(product.getMatrixC(), product.getBatch(), product.getM(),
-                                   product.getN()))
-      return false;
-  } else {
-    auto launch = cast<kernel::LaunchOp>(maker);
-    kernel::FunctionOp callee = calleeOf(launch);
-    const unsigned argument = launch.getInputs().size() + cast<OpResult>(value).getResultNumber();
-    if (!callee || !keepsArgument(callee, argument, length))
-      return false;
-  }
-  return llvm::all_of(value.getUses(), [&](OpOperand &use) { return isTakenBy(use, length); });
+bool RowPadding::isTaken(Operation *op, Value value, int64_t length) {
+  auto step = dyn_cast<StepOpInterface>(op);
+  if (!step || !step.calledKernel())
+    return step && step.takesRowPitch(value, paddingOf(length));
+  bool isTaken = true;
+  forEachArgument(step, [&](Value tensor, Argument argument) {
+    isTaken = isTaken && (tensor != value || keepsArgument(argument, length));
+  });
+  return isTaken;
 }
 
-bool RowPadding::isTakenBy(OpOperand &use, int64_t length) {
-  const unsigned number = use.getOperandNumber();
-  if (auto launch = dyn_cast<kernel::LaunchOp>(use.getOwner())) {
-    kernel::FunctionOp callee = calleeOf(launch);
-    return callee && keepsArgument(callee, number, length);
-  }
-  auto product = dyn_cast<kernel::MatmulOp>(use.getOwner());
-  if (!product || number > 1)
-    return false;
-  const RowPitch padding = paddingOf(length);
-  return number == 0 ? padding.isTaken(product.getMatrixA(), product.getBatch(), product.getM(),
-                                       product.getK())
-                     : padding.isTaken(product.getMatrixB(), product.getBatch(), product.getK(),
-                                       product.getN());
-}
-
-bool RowPadding::keepsArgument(kernel::FunctionOp function, unsigned argument, int64_t length) {
-  for (Operation *user : function.getBody().getArgument(argument).getUsers())
+bool RowPadding::keepsArgument(Argument argument, int64_t length) {
+  auto function = cast<kernel::FunctionOp>(argument.first);
+  for (Operation *user : function.getBody().getArgument(argument.second).getUsers())
     if (auto load = dyn_cast<kernel::LoadOp>(user); load && load.getIndex())
       return false;
-  auto access = cast<kernel::AccessAttr>(function.getAccesses()[argument]);
+  auto access = cast<kernel::AccessAttr>(function.getAccesses()[argument.second]);
   return paddingOf(length).isTaken(function.getDims(), access.getStrides(), access.getOffset());
 }
 
 /// A kernel's argument has one pitch in all launches: drops tensors where another one is as it was.
 bool RowPadding::dropDivided() {
   lengths.clear();
-  DenseMap<std::pair<Operation *, unsigned>, bool> isDivided;
-  SmallVector<std::pair<Value, std::pair<Operation *, unsigned>>> uses;
-  for (auto function : module.getOps<func::FuncOp>())
-    for (auto launch : function.getOps<kernel::LaunchOp>()) {
-      Operation *callee = calleeOf(launch);
-      unsigned argument = 0;
-      auto note = [&](Value value) {
-        const std::pair<Operation *, unsigned> place = {callee, argument++};
-        auto found = chosen.find(value);
-        const int64_t length = found == chosen.end() ? 0 : found->second;
-        uses.push_back({value, place});
-        if (lengths.try_emplace(place, length).first->second != length)
-          isDivided[place] = true;
-      };
-      llvm::for_each(launch.getInputs(), note);
-      llvm::for_each(launch.getOuts(), note);
-    }
+  DenseMap<Argument, bool> isDivided;
+  SmallVector<std::pair<Value, Argument>> uses;
+  forEachStep([&](StepOpInterface step) {
+    if (!step.calledKernel())
+      return;
+    forEachArgument(step, [&](Value tensor, Argument argument) {
+      const auto found = chosen.find(tensor);
+      const int64_t length = found == chosen.end() ? 0 : found->second;
+      uses.push_back({tensor, argument});
+      if (lengths.try_emplace(argument, length).first->second != length)
+        isDivided[argument] = true;
+    });
+  });
   bool dropped = false;
-  for (auto [value, place] : uses)
-    dropped |= isDivided.lookup(place) && chosen.erase(value);
+  for (auto [value, argument] : uses)
+    dropped |= isDivided.lookup(argument) && chosen.erase(value);
   return dropped;
 }
 
 void RowPadding::pad(Value value, int64_t length) {
   const RowPitch padding = paddingOf(length);
   value.setType(withRowPitch(nn::tensorType(value), padding.pitch));
-  if (auto product = value.getDefiningOp<kernel::MatmulOp>())
-    product.setMatrixCAttr(padding.of(product.getMatrixC()));
-  for (OpOperand &use : value.getUses())
-    if (auto product = dyn_cast<kernel::MatmulOp>(use.getOwner())) {
-      if (use.getOperandNumber() == 0)
-        product.setMatrixAAttr(padding.of(product.getMatrixA()));
-      else
-        product.setMatrixBAttr(padding.of(product.getMatrixB()));
-    }
+  cast<StepOpInterface>(value.getDefiningOp()).setRowPitch(value, padding);
+  for (Operation *reader :
+       llvm::SmallSetVector<Operation *, 4>(value.user_begin(), value.user_end()))
+    cast<StepOpInterface>(reader).setRowPitch(value, padding);
 }
 
 void RowPadding::padAccesses(kernel::FunctionOp function) {

@@ -42,12 +42,13 @@ void roundBias(nn::AddOp add, OpOperand &bias, Value other) {
       broadcast ? dyn_cast<BlockArgument>(withoutReshapes(broadcast.getX())) : BlockArgument();
   Type type = parameter ? roundedTypeOfProduct(other) : Type();
   auto function = add->getParentOfType<func::FuncOp>();
-  if (!type || !nn::tensorType(parameter).getElementType().isF32() ||
+  Type element = parameter ? nn::tensorType(parameter).getElementType() : Type();
+  if (!type || isNarrowFloat(element) ||
       !train::roleAs<train::ParameterAttr>(function, parameter.getArgNumber()))
     return;
   OpBuilder builder(add);
   nn::Builder at(builder, add.getLoc());
-  Value rounded = at.cast(at.cast(parameter, type), builder.getF32Type());
+  Value rounded = at.cast(at.cast(parameter, type), element);
   bias.set(at.broadcast(at.reshape(rounded, nn::tensorType(broadcast.getX()).getShape()),
                         broadcast.getDimensions(), broadcast.getType().getShape()));
 }

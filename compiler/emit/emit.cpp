@@ -40,7 +40,8 @@ struct Launches {
     const SmallVector<unsigned> before = same;
     SmallVector<const PlacedTensor *> tensors;
     for (auto [i, input] : llvm::enumerate(launch->getOperands())) {
-      int64_t count = cast<RankedTensorType>(input.getType()).getNumElements();
+      auto type = cast<RankedTensorType>(input.getType()); // its rows may be apart
+      const int64_t count = bytesOf(type) / elementBytes(type.getElementType());
       if (i == elements.size())
         elements.push_back(count);
       else if (elements[i] != count)

@@ -311,7 +311,8 @@ def CallOp : Kernel_NamedOp<"call", [DeclareOpInterfaceMethods<StepOpInterface,
 }
 
 def MatmulOp : Kernel_NamedOp<"matmul", [AttrSizedOperandSegments, AttrSizedResultSegments,
-    DeclareOpInterfaceMethods<StepOpInterface, ["operandTaken", "accumulateInto", "writeRounded"]>,
+    DeclareOpInterfaceMethods<StepOpInterface, ["operandTaken", "accumulateInto", "writeRounded",
+                                                "takesRowPitch", "setRowPitch"]>,
     DeclareOpInterfaceMethods<EpilogueOpInterface>]> {
   let summary = "Batched matrix product on strided matrices";
   let description = [{

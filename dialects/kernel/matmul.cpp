@@ -3,6 +3,7 @@
 // kernel.matmul as a step: calls of runtime/kernels/matmul.h.
 #include "dialects/elements/element_type.h"
 #include "dialects/kernel/kernel.h"
+#include "dialects/kernel/row_pitch.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -256,6 +257,24 @@ bool MatmulOp::accumulateInto(Value init) {
     return false;
   getInitMutable().assign(init);
   return true;
+}
+
+bool MatmulOp::takesRowPitch(Value tensor, const RowPitch &pitch) {
+  if (tensor == getOut())
+    return !hasEpilogue() && !getInit() && pitch.isTaken(getMatrixC(), getBatch(), getM(), getN());
+  if (llvm::is_contained({getInit(), getBias(), getLinear()}, tensor))
+    return false;
+  return (tensor != getA() || pitch.isTaken(getMatrixA(), getBatch(), getM(), getK())) &&
+         (tensor != getB() || pitch.isTaken(getMatrixB(), getBatch(), getK(), getN()));
+}
+
+void MatmulOp::setRowPitch(Value tensor, const RowPitch &pitch) {
+  if (tensor == getOut())
+    setMatrixCAttr(pitch.of(getMatrixC()));
+  if (tensor == getA())
+    setMatrixAAttr(pitch.of(getMatrixA()));
+  if (tensor == getB())
+    setMatrixBAttr(pitch.of(getMatrixB()));
 }
 
 bool MatmulOp::writeRounded(Type element) {

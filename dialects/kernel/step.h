@@ -44,5 +44,6 @@ struct SummableLines {
 };
 
 class EpilogueOpInterface;
+struct RowPitch;
 
 } // namespace trainc::kernel

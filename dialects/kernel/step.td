@@ -51,7 +51,14 @@ def StepOpInterface : OpInterface<"StepOpInterface"> {
     InterfaceMethod<[{
       Makes it round its one result to narrower floats, which its type then has. False, and
       unchanged, where it cannot.
-    }], "bool", "writeRounded", (ins "::mlir::Type":$element), "", "return false;">
+    }], "bool", "writeRounded", (ins "::mlir::Type":$element), "", "return false;">,
+    InterfaceMethod<[{
+      Whether a function of the runtime can be told that the rows of a tensor, an operand or a
+      result, lie further apart. A kernel has accesses for that.
+    }], "bool", "takesRowPitch", (ins "::mlir::Value":$tensor,
+        "const ::trainc::kernel::RowPitch &":$pitch), "", "return false;">,
+    InterfaceMethod<"Tells it so, where it takes that.", "void", "setRowPitch",
+      (ins "::mlir::Value":$tensor, "const ::trainc::kernel::RowPitch &":$pitch), "", "return;">
   ];
   let extraSharedClassDeclaration = [{
     /// Places that plan-memory gave; null before it.

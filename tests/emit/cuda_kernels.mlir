@@ -566,6 +566,20 @@ module attributes {train.model = "kernels"} {
     }
   }
 
+  // The room between rows is the tensor's, where a condition decides what is read.
+  // CHECK: launch("some_of_padded", some_of_padded_points, {{.*}} reads({{[a-z_]+}}, 10280),
+  kernel.function @some_of_padded pointwise dims [5, 2051] reduced 0 outputs 1
+      accesses [#kernel.access<[2056, 1], 0>, #kernel.access<[2051, 1], 0>] sources ["some_of_padded"] {
+  ^bb0(%x: !kernel.buffer<bf16>, %y: !kernel.buffer<f32>):
+    kernel.map {
+      %j = kernel.index 1
+      %three = arith.constant 3 : i64
+      %later = arith.cmpi sge, %j, %three : i64
+      %0 = kernel.load %x if %later : !kernel.buffer<bf16> -> f32
+      kernel.store %0, %y : f32, !kernel.buffer<f32>
+    }
+  }
+
   // A warp's row is held, too; its lanes share it evenly.
   // CHECK: static __global__ void held_by_warps_rows(
   // CHECK: pack<bfloat16, 8> in_row[3];
@@ -651,6 +665,7 @@ module attributes {train.model = "kernels"} {
           tensor<40000xf32> {train.role = #train.output<"kept_all">},
           tensor<f32> {train.role = #train.output<"kept_all_max">},
           tensor<5x2051xf32> {train.role = #train.output<"held_rows">},
+          tensor<5x2051xf32> {train.role = #train.output<"some_of_padded">},
           tensor<5xf32> {train.role = #train.output<"held_rows_sum">},
           tensor<52x768xf32> {train.role = #train.output<"held_by_warps">},
           tensor<264xf32> {train.role = #train.output<"packed_columns">},
@@ -680,19 +695,20 @@ module attributes {train.model = "kernels"} {
     %small = kernel.launch @in_16_bits(%x) : (tensor<40000xf32>) -> tensor<40000xbf16>
     %held:2 = kernel.launch @held_rows(%small) : (tensor<40000xbf16>) -> (tensor<5x2051xbf16, 2056 : i64>, tensor<5xf32>)
     %unpadded = kernel.launch @unpadded(%held#0) : (tensor<5x2051xbf16, 2056 : i64>) -> tensor<5x2051xf32>
+    %some_padded = kernel.launch @some_of_padded(%held#0) : (tensor<5x2051xbf16, 2056 : i64>) -> tensor<5x2051xf32>
     %by_warps = kernel.launch @held_by_warps(%small) : (tensor<40000xbf16>) -> tensor<52x768xf32>
     %packed = kernel.launch @packed_columns(%small, %scale) : (tensor<40000xbf16>, tensor<131xf32>) -> tensor<264xf32>
     %loss = kernel.launch @some(%x) : (tensor<40000xf32>) -> tensor<f32>
     return %wide, %odd#0, %odd#1, %odd#2, %types#0, %types#1, %types#2, %masked, %rows, %scalar,
         %norm#0, %norm#1, %norm#2, %long, %vectors#0, %vectors#1, %short, %walk, %rescaled#0, %rescaled#1,
         %columns#0, %columns#1, %one, %few, %softmax, %some, %all, %kept#0, %kept#1,
-        %all_kept#0, %all_kept#1, %unpadded, %held#1, %by_warps, %packed, %loss
+        %all_kept#0, %all_kept#1, %unpadded, %some_padded, %held#1, %by_warps, %packed, %loss
         : tensor<64x192xf32>, tensor<105xf64>, tensor<105xi32>, tensor<105xi1>, tensor<840xi64>, tensor<840xi32>,
           tensor<840xi1>, tensor<2x64x190xf32>, tensor<64x192xf32>, tensor<f32>, tensor<30x192xf32>,
           tensor<30xf32>, tensor<30xf32>, tensor<5x2051xf32>, tensor<3xi64>, tensor<3xi1>, tensor<100x10xf32>,
           tensor<7xf32>, tensor<30x192xf32>, tensor<30xf32>, tensor<40xf32>, tensor<40xf32>, tensor<35xf32>,
           tensor<300xf32>, tensor<33xf32>, tensor<f32>, tensor<f64>, tensor<400x40xf32>, tensor<40xf32>,
-          tensor<40000xf32>, tensor<f32>, tensor<5x2051xf32>, tensor<5xf32>, tensor<52x768xf32>, tensor<264xf32>,
+          tensor<40000xf32>, tensor<f32>, tensor<5x2051xf32>, tensor<5x2051xf32>, tensor<5xf32>, tensor<52x768xf32>, tensor<264xf32>,
           tensor<f32>
   }
 
