@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread for each element; sums by a block for each 32 columns, whose strips of lines are added
-// in order.
+// A thread for each element; sums by blocks for each 32 columns, whose strips of lines are added in
+// order.
 #include "runtime/cuda/products/epilogue.h"
 
 #include "runtime/cuda/launch.h"
+#include "runtime/cuda/products/matmul.h"
 #include "runtime/kernels/math.h"
 #include "runtime/kernels/narrow_float.h"
 
@@ -53,15 +54,19 @@ template <typename T> __global__ void multiply_by_derivative(const T *linear, in
         static_cast<T>(static_cast<float>(c[i]) * gelu_derivative(static_cast<float>(linear[i])));
 }
 
-// sums[j] = the sum over i of x[i * line_stride + j * stride].
+// sums[j] = the sum over i of x[i * line_stride + j * stride], of each part of the lines, which is
+// a block's along y.
 template <typename T>
-__device__ void sum_lines(const T *x, int64_t lines, int64_t line_stride, int64_t columns,
-                          int64_t stride, float *sums, float (&of_strip)[block_threads]) {
+__device__ void sum_lines(const T *x, int64_t lines, int64_t lines_of_part, int64_t line_stride,
+                          int64_t columns, int64_t stride, float *sums,
+                          float (&of_strip)[block_threads]) {
   const int64_t column =
       static_cast<int64_t>(blockIdx.x) * columns_of_block + threadIdx.x % columns_of_block;
   float sum = 0;
+  const int64_t first = blockIdx.y * lines_of_part;
+  const int64_t end = minimum<int64_t>(first + lines_of_part, lines);
   if (column < columns)
-    for (int64_t i = threadIdx.x / columns_of_block; i < lines; i += strips)
+    for (int64_t i = first + threadIdx.x / columns_of_block; i < end; i += strips)
       sum += static_cast<float>(x[i * line_stride + column * stride]);
   of_strip[threadIdx.x] = sum;
   __syncthreads();
@@ -69,13 +74,13 @@ __device__ void sum_lines(const T *x, int64_t lines, int64_t line_stride, int64_
     return;
   for (int strip = 1; strip < strips; ++strip)
     sum += of_strip[strip * columns_of_block + threadIdx.x];
-  sums[column] = sum;
+  sums[blockIdx.y * columns + column] = sum;
 }
 #define ADD_LINES(name, T)                                                                         \
-  __global__ void name(const T *x, int64_t lines, int64_t line_stride, int64_t columns,            \
-                       int64_t stride, float *sums) {                                              \
+  __global__ void name(const T *x, int64_t lines, int64_t lines_of_part, int64_t line_stride,      \
+                       int64_t columns, int64_t stride, float *sums) {                             \
     __shared__ float of_strip[block_threads];                                                      \
-    sum_lines(x, lines, line_stride, columns, stride, sums, of_strip);                             \
+    sum_lines(x, lines, lines_of_part, line_stride, columns, stride, sums, of_strip);              \
   }                                                                                                \
   auto line_sum_of(const T *) { return name; }
 ADD_LINES(add_lines_f32, float)
@@ -88,25 +93,38 @@ launch_shape elementwise(int64_t count) {
   return {static_cast<unsigned>(std::clamp<int64_t>(blocks, 1, most_blocks)), block_threads};
 }
 
+// Sums of parts of the lines go to `parts` first, which has room for product_workspace_bytes.
 template <typename T>
 void queue_sum(const T *x, int64_t lines, int64_t line_stride, int64_t columns, int64_t stride,
-               const void *sums) {
+               float *sums, float *parts) {
+  constexpr int64_t least_lines = 128, most_parts = 64; // of a part; of a sum
+  const int64_t room = product_workspace_bytes / static_cast<int64_t>(sizeof(float)) / columns;
+  const int64_t wanted = std::min({lines / least_lines, most_parts, room});
+  const int64_t lines_of_part = wanted < 2 ? lines : (lines + wanted - 1) / wanted;
+  const int64_t count = (lines + lines_of_part - 1) / lines_of_part;
   const int64_t extent = (lines - 1) * line_stride + (columns - 1) * stride + 1;
   const int64_t blocks = (columns + columns_of_block - 1) / columns_of_block;
   launch("a sum beside a matrix product", line_sum_of(x),
-         {static_cast<unsigned>(blocks), block_threads}, reads(x, extent), lines, line_stride,
-         columns, stride, writes(static_cast<float *>(const_cast<void *>(sums)), columns));
+         {.blocks = static_cast<unsigned>(blocks),
+          .threads = block_threads,
+          .blocks_y = static_cast<unsigned>(count)},
+         reads(x, extent), lines, lines_of_part, line_stride, columns, stride,
+         writes(count == 1 ? sums : parts, count * columns));
+  if (count > 1)
+    queue_sum(static_cast<const float *>(parts), count, columns, columns, 1, sums, nullptr);
 }
 
 // Of a product of numbers of T, whose result has those, too. Sums are of f32.
 template <typename T>
-void queue_epilogue_of(const product_key &key, const product_operands &operands) {
+void queue_epilogue_of(const product_key &key, const product_operands &operands, char *workspace) {
   const matmul_shape &shape = key.shape;
   const int64_t count = shape.m * shape.n;
   const int64_t length = shape.c.column_stride == 1 ? shape.n : shape.m; // of a line of c
   T *c = static_cast<T *>(operands.c) + shape.c.offset;
   auto *bias = static_cast<const T *>(operands.vector);
   auto *linear = static_cast<T *>(const_cast<void *>(operands.linear));
+  auto *sums = static_cast<float *>(const_cast<void *>(operands.vector));
+  auto *parts = reinterpret_cast<float *>(workspace);
   const char *name = "what follows a matrix product";
   switch (key.epilogue) {
   case product_epilogue::none:
@@ -123,15 +141,15 @@ void queue_epilogue_of(const product_key &key, const product_operands &operands)
   case product_epilogue::gelu_gradient:
     launch(name, multiply_by_derivative<T>, elementwise(count),
            reads(static_cast<const T *>(linear), count), count, writes(c, count));
-    if (operands.vector)
-      queue_sum(c, count / length, length, length, 1, operands.vector);
+    if (sums)
+      queue_sum(static_cast<const T *>(c), count / length, length, length, 1, sums, parts);
     return;
   case product_epilogue::sum_of_a:
     return queue_sum(static_cast<const T *>(operands.a) + shape.a.offset, shape.k,
-                     shape.a.column_stride, shape.m, shape.a.row_stride, operands.vector);
+                     shape.a.column_stride, shape.m, shape.a.row_stride, sums, parts);
   case product_epilogue::sum_of_b:
     return queue_sum(static_cast<const T *>(operands.b) + shape.b.offset, shape.k,
-                     shape.b.row_stride, shape.n, shape.b.column_stride, operands.vector);
+                     shape.b.row_stride, shape.n, shape.b.column_stride, sums, parts);
   }
 }
 
@@ -149,16 +167,16 @@ template <typename T> cudaError_t find_kernels_of() {
 
 } // namespace
 
-void queue_epilogue(const product_key &key, const product_operands &operands) {
+void queue_epilogue(const product_key &key, const product_operands &operands, char *workspace) {
   switch (key.operands) {
   case product_number::f64:
     return; // has none
   case product_number::f32:
-    return queue_epilogue_of<float>(key, operands);
+    return queue_epilogue_of<float>(key, operands, workspace);
   case product_number::bf16:
-    return queue_epilogue_of<bfloat16>(key, operands);
+    return queue_epilogue_of<bfloat16>(key, operands, workspace);
   case product_number::f16:
-    return queue_epilogue_of<float16>(key, operands);
+    return queue_epilogue_of<float16>(key, operands, workspace);
   }
 }
 

@@ -93,13 +93,14 @@ void warn_of_parted(const std::vector<std::string> &products) {
       products[0].c_str(), others.c_str());
 }
 
-// In place of an algorithm: the epilogue follows the product, which has an algorithm of its own.
-constexpr const char *apart = "apart";
+// In place of an algorithm: the epilogue follows the product, which has an algorithm of its own,
+// since that is faster or since the library has none for both.
+constexpr const char *apart = "apart", *has_none = "none";
 
 // As was chosen before. False where nothing was that the library still takes.
 bool adopt_known(const remembered_choices &choices, product_plan &plan) {
   const std::string *text = choices.find(plan.problem());
-  if (plan.joins_epilogue() && text && *text == apart)
+  if (plan.joins_epilogue() && text && (*text == apart || *text == has_none))
     plan.part_epilogue();
   const auto known = find_known(choices, plan);
   if (known)
@@ -107,9 +108,8 @@ bool adopt_known(const remembered_choices &choices, product_plan &plan) {
   return known.has_value();
 }
 
-// By measuring: the library's epilogue against kernels that follow the product. True where the
-// library has none.
-bool choose(product_plan &plan, product_timing &timing, remembered_choices &choices) {
+// By measuring: the library's epilogue against kernels that follow the product.
+void choose(product_plan &plan, product_timing &timing, remembered_choices &choices) {
   const product_settings &settings = library()->settings;
   std::vector<product_way> ways;
   const auto add_ways = [&](product_plan &of) {
@@ -117,9 +117,9 @@ bool choose(product_plan &plan, product_timing &timing, remembered_choices &choi
       ways.push_back({&of, algorithm});
   };
   add_ways(plan);
-  const bool has_none = plan.joins_epilogue() && ways.empty();
+  const bool is_alone = ways.empty(); // the product without its epilogue
   std::optional<product_plan> parted;
-  if (plan.joins_epilogue() && (settings.timed || has_none)) {
+  if (plan.joins_epilogue() && (settings.timed || is_alone)) {
     parted.emplace(plan.key(), settings.tf32);
     parted->part_epilogue();
     add_ways(*parted);
@@ -130,9 +130,8 @@ bool choose(product_plan &plan, product_timing &timing, remembered_choices &choi
                                     ")\n  try: a newer version of cuBLAS");
   const product_way &way = ways.size() == 1 ? ways[0] : timing.fastest(library()->handle, ways);
   if (way.plan != &plan)
-    choices.add(plan.problem(), apart);
+    choices.add(plan.problem(), is_alone ? has_none : apart);
   choices.add(way.plan->problem(), text_of(way.algorithm));
-  return has_none;
 }
 
 // On rank 0: an algorithm for every plan, from the file or by measuring.
@@ -146,12 +145,14 @@ void choose_algorithms(remembered_choices &choices) {
   bool any_new = false;
   std::vector<std::string> without;
   for (auto &[key, plan] : library()->plans) {
-    if (adopt_known(choices, *plan))
-      continue;
-    if (choose(*plan, timing, choices))
+    const std::string problem = plan->problem(); // another one where the epilogue is apart
+    if (!adopt_known(choices, *plan)) {
+      choose(*plan, timing, choices);
+      note_work(); // the other ranks wait
+      any_new = true;
+    }
+    if (const std::string *word = choices.find(problem); word && *word == has_none)
       without.push_back(plan->name());
-    note_work(); // the other ranks wait
-    any_new = true;
   }
   warn_of_parted(without);
   if (keeps && any_new)

@@ -243,7 +243,7 @@ void product_plan::run(cublasLtHandle_t library, const product_operands &operand
             static_cast<const char *>(operands.b) + shape.b.offset * bytes,
             static_cast<char *>(operands.c) + shape.c.offset * result_bytes, workspace, stream);
   if (is_apart_)
-    queue_epilogue(key_, operands);
+    queue_epilogue(key_, operands, workspace);
 }
 
 void product_plan::run_loops(cublasLtHandle_t library, size_t depth, const char *a, const char *b,
