@@ -40,6 +40,8 @@ void bucket_exchange::begin(int bucket) {
   queue_(bucket);
 }
 
+bool bucket_exchange::is_busy() const { return cudaStreamQuery(stream_) == cudaErrorNotReady; }
+
 void bucket_exchange::finish() { queue_after(stream_, compute_stream(), exchanged_); }
 
 } // namespace trainc

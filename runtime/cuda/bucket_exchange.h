@@ -27,6 +27,7 @@ public:
   void complete(int bucket) override;
   // What is queued next finds exchanged what was told of.
   void finish();
+  bool is_busy() const;
 
 private:
   void begin(int bucket);

@@ -142,6 +142,15 @@ int convolution_library::fastest(const convolution_key &key, planned &own, devic
   char *second = first + block_size(bytes.first), *computed = second + block_size(bytes.second);
   timing.fill(first, computed - first, key.operands);
   const convolution_operands operands = {first, second, computed, scratch};
+  std::erase_if(algorithms, [&](int algorithm) { // what the library proposes, it may refuse
+    own.algorithm = algorithm;
+    try {
+      run(key, operands);
+    } catch (const failure &) {
+      return true;
+    }
+    return false;
+  });
   const size_t choice = timing.fastest(algorithms.size(), [&](size_t i) {
     own.algorithm = algorithms[i];
     if (!run(key, operands))

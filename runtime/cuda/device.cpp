@@ -108,7 +108,8 @@ struct computing_device {
 
   ~computing_device();
   bool is_busy() const {
-    return cudaStreamQuery(streams.compute) == cudaErrorNotReady || (stage && stage->is_busy());
+    return cudaStreamQuery(streams.compute) == cudaErrorNotReady || (stage && stage->is_busy()) ||
+           (exchange && exchange->is_busy());
   }
   // As of rank_group, of all groups.
   void check() const;

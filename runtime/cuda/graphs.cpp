@@ -43,6 +43,7 @@ void graphs::record(piece &own, const std::function<void()> &work) {
   begin_part();
   try {
     work();
+    end_part({});
   } catch (...) {
     recorded_now_ = nullptr;
     forget(own);
@@ -51,7 +52,6 @@ void graphs::record(piece &own, const std::function<void()> &work) {
       cudaGraphDestroy(graph);
     throw;
   }
-  end_part({});
   recorded_now_ = nullptr;
 }
 
