@@ -462,10 +462,8 @@ std::vector<option_row> memoryRows() {
           .idle(isForward()),
       readBy(checkRowChunk,
              row("row-chunk", &Options::rowChunk, "SIZE",
-                 "a larger result of a matrix product that is needed row by row, such as logits "
-                 "below a loss, is computed in chunks of rows of this size, with what reads it, "
-                 "and never whole; 0 computes all results whole; default: 64MiB, and 1GiB with "
-                 "--target cuda, where few large products are faster")),
+                 "larger results of matrix products that are needed row by row, as logits are, are "
+                 "computed in chunks of rows of this size (64MiB, for cuda 1GiB), 0: never")),
       row("frozen-type", ofRecipe<&Recipe::frozenType>, "file|bf16|fp16|int8|int4",
           "what frozen weights are kept in: file, the type that each has in the model's file; else "
           "floats of two or more axes are rounded to it, to int8 and int4 in blocks of 32 "

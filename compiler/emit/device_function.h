@@ -70,6 +70,8 @@ private:
   void emitColumnRows(kernel::ReduceOp reduce);
   void sumColumnRows(kernel::ReduceOp reduce, llvm::ArrayRef<std::string> own);
   void openColumns();
+  void openColumnOfThread();
+  llvm::SmallVector<std::string> sumColumns(kernel::ReduceOp reduce);
   llvm::SmallVector<std::string> declareLanes(kernel::ReduceOp reduce);
   llvm::SmallVector<std::string> shareLanes(kernel::ReduceOp reduce,
                                             llvm::ArrayRef<std::string> own);

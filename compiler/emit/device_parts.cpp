@@ -83,11 +83,11 @@ SmallVector<std::string> DeviceFunction::shareLanes(kernel::ReduceOp reduce,
   return shared;
 }
 
-/// Blocks of 32 columns, or packs of them, by 8 rows at a time, for one part of the rows each.
-void DeviceFunction::emitColumnRows(kernel::ReduceOp reduce) {
-  const int64_t columns = nest.points(nest.kept), ofBlock = schedule.getColumns();
+/// What the threads of a block have summed of their columns, in shared memory.
+SmallVector<std::string> DeviceFunction::sumColumns(kernel::ReduceOp reduce) {
+  const int64_t columns = nest.points(nest.kept);
   const std::string column = nameFlat(nest.kept, "column");
-  const bool partial = columns % ofBlock != 0, isPacked = step > 1;
+  const bool partial = columns % schedule.getColumns() != 0, isPacked = step > 1;
   if (!isPacked)
     openColumns();
   if (stage == Stage::parts)
@@ -98,10 +98,9 @@ void DeviceFunction::emitColumnRows(kernel::ReduceOp reduce) {
     writer.line("{");
     openColumns();
   }
-  const bool isScaled = isPacked && nest.kept.size() == 1;
+  const int64_t flat = isPacked && nest.kept.size() > 1 ? columns / step : columns;
   if (partial)
-    writer.line("if (" + column + " < " + number(isPacked && !isScaled ? columns / step : columns) +
-                ") {");
+    writer.line("if (" + column + " < " + number(flat) + ") {");
   printIndices(nest.kept, column, step);
   sumColumnRows(reduce, own);
   close(partial ? 1 : 0);
@@ -109,17 +108,30 @@ void DeviceFunction::emitColumnRows(kernel::ReduceOp reduce) {
     close(1);
     code.names = outside;
   }
-  SmallVector<std::string> shared = shareLanes(reduce, own);
+  return shareLanes(reduce, own);
+}
+
+/// A thread for each column of a block; the others return.
+void DeviceFunction::openColumnOfThread() {
+  const int64_t columns = nest.points(nest.kept), ofBlock = schedule.getColumns();
+  const std::string column = nameFlat(nest.kept, "column");
+  const bool partial = columns % ofBlock != 0;
   const std::string isBeyond = column + " >= " + number(columns);
-  if (isPacked) { // a thread for each column from here on
-    returnIf("threadIdx.x >= " + number(ofBlock));
-    writer.line("const " + indexType + " " + column + " = " + blockNumber() + " * " +
-                number(ofBlock) + " + threadIdx.x;");
-    if (partial)
-      returnIf(isBeyond);
-  } else {
-    returnIf("threadIdx.x >= " + number(ofBlock) + (partial ? " || " + isBeyond : ""));
-  }
+  if (step == 1)
+    return returnIf("threadIdx.x >= " + number(ofBlock) + (partial ? " || " + isBeyond : ""));
+  returnIf("threadIdx.x >= " + number(ofBlock));
+  writer.line("const " + indexType + " " + column + " = " + blockNumber() + " * " +
+              number(ofBlock) + " + threadIdx.x;");
+  if (partial)
+    returnIf(isBeyond);
+}
+
+/// Blocks of 32 columns, or packs of them, by 8 rows at a time, for one part of the rows each.
+void DeviceFunction::emitColumnRows(kernel::ReduceOp reduce) {
+  const int64_t columns = nest.points(nest.kept), ofBlock = schedule.getColumns();
+  const std::string column = nameFlat(nest.kept, "column");
+  SmallVector<std::string> shared = sumColumns(reduce);
+  openColumnOfThread();
   combineInOrder(reduce, [&](Type, size_t k) {
     return std::pair{"for (int thread = threadIdx.x; thread < " +
                          number(schedule.getThreads() * step) + "; thread += " + number(ofBlock) +
@@ -128,7 +140,7 @@ void DeviceFunction::emitColumnRows(kernel::ReduceOp reduce) {
   });
   worker = Worker::thread;
   if (stage == Stage::whole) {
-    if (nest.kept.size() > 1 && (partial || isPacked))
+    if (nest.kept.size() > 1 && (columns % ofBlock != 0 || step > 1))
       printIndices(nest.kept, column, 1);
     return printTail();
   }

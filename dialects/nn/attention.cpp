@@ -4,6 +4,7 @@
 #include "dialects/nn/attention.h"
 #include "dialects/kernel/row_pitch.h"
 #include "runtime/kernels/attention_gradient.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 
 using namespace mlir;
@@ -155,6 +156,41 @@ std::optional<JoinedParts> AttentionStep::joinResults(StridedBatch &laid, ArrayR
   return joined;
 }
 
+/// A call that writes what is joined first, and then the others.
+static kernel::CallOp createCall(StepBuilder &builder, StringRef function, ArrayRef<Value> read,
+                                 ArrayRef<Value> others, const std::optional<JoinedParts> &joined) {
+  auto types = llvm::map_to_vector(others, [](Value value) { return value.getType(); });
+  if (joined)
+    types.insert(types.begin(), joined->type);
+  auto call = builder.create<kernel::CallOp>(types, function, function, ArrayRef<int64_t>(), read);
+  if (joined) {
+    SmallVector<int64_t> arguments(joined->begins.size(), 0);
+    llvm::append_range(arguments, llvm::seq<int64_t>(1, int64_t(types.size())));
+    call.setResultArguments(arguments);
+  }
+  return call;
+}
+
+/// What is joined has the node's name, the others that and their role.
+void AttentionStep::nameResults(Operation *call, bool isJoined, ArrayRef<StringRef> roles) {
+  std::string title = nodeName(withoutRole(op->getLoc())).title();
+  OpBuilder attributes(op->getContext());
+  SmallVector<Attribute> names;
+  if (isJoined)
+    names.push_back(attributes.getStringAttr(title));
+  for (StringRef role : roles)
+    names.push_back(
+        attributes.getStringAttr(title.empty() || role.empty() ? title : title + "." + role.str()));
+  call->setAttr("result_names", attributes.getArrayAttr(names));
+}
+
+/// The whole in the type that its readers know.
+Value AttentionStep::joinedValue(const JoinedParts &joined, Value written) {
+  if (written.getType() == joined.whole.getType())
+    return written;
+  return builder.create<CastOp>(joined.whole.getType(), written);
+}
+
 SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, double flops,
                                               ArrayRef<StringRef> roles, ArrayRef<bool> flags,
                                               bool isGradient) {
@@ -173,42 +209,20 @@ SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, 
                      written = llvm::map_to_vector(results, inMemory);
   std::optional<JoinedParts> joined = joinResults(laid, written);
   const size_t parts = joined ? joined->begins.size() : 0; // the first of the results
-  auto types = llvm::map_to_vector(ArrayRef(written).drop_front(parts),
-                                   [](Value value) { return value.getType(); });
-  if (joined)
-    types.insert(types.begin(), joined->type);
-  auto call =
-      builder.create<kernel::CallOp>(types, function, function, ArrayRef<int64_t>(), tensors);
+  const ArrayRef<Value> others = ArrayRef(written).drop_front(parts);
+  kernel::CallOp call = createCall(builder, function, tensors, others, joined);
   call.setNumbersAttr(numbers(laid, scale, flags));
   call.setFlops(APFloat(flops));
-  std::string words;
-  llvm::raw_string_ostream(words) << sizes.heads() << " heads of " << sizes.queries << " x "
-                                  << sizes.keys << " x " << sizes.size;
+  const std::string words = llvm::formatv("{0} heads of {1} x {2} x {3}", sizes.heads(),
+                                          sizes.queries, sizes.keys, sizes.size);
   call->setAttr("words", StringAttr::get(op->getContext(), words));
   if (isGradient)
     call.setScratchBytes(gradientScratchBytes(laid));
-  std::string title = nodeName(withoutRole(op->getLoc())).title();
-  OpBuilder attributes(op->getContext());
-  SmallVector<Attribute> names;
-  if (joined) {
-    SmallVector<int64_t> arguments(parts, 0);
-    llvm::append_range(arguments, llvm::seq<int64_t>(1, int64_t(types.size())));
-    call.setResultArguments(arguments);
-    names.push_back(attributes.getStringAttr(title));
-  }
-  for (StringRef role : roles.drop_front(parts))
-    names.push_back(
-        attributes.getStringAttr(title.empty() || role.empty() ? title : title + "." + role.str()));
-  call->setAttr("result_names", attributes.getArrayAttr(names));
+  nameResults(call, joined.has_value(), roles.drop_front(parts));
   SmallVector<Replacement> replacements;
-  if (joined) {
-    Value whole = call.getOuts().front();
-    if (whole.getType() != joined->whole.getType())
-      whole = builder.create<CastOp>(joined->whole.getType(), whole);
-    replacements.push_back({joined->whole, whole});
-  }
-  for (auto [old, replacement] : llvm::zip_equal(ArrayRef(written).drop_front(parts),
-                                                 call.getOuts().drop_front(joined ? 1 : 0)))
+  if (joined)
+    replacements.push_back({joined->whole, joinedValue(*joined, call.getOuts().front())});
+  for (auto [old, replacement] : llvm::zip_equal(others, call.getOuts().drop_front(joined ? 1 : 0)))
     replacements.push_back({old, replacement});
   return replacements;
 }

@@ -27,8 +27,8 @@ data_type type_of(const std::string &name) {
 }
 
 placed_tensor placed(const planned_tensor &tensor) {
-  return {tensor.name, arena_of(tensor.arena), tensor.offset, type_of(tensor.type), tensor.shape,
-          tensor.row_pitch};
+  return {tensor.name,          arena_of(tensor.arena), tensor.offset,
+          type_of(tensor.type), tensor.shape,           tensor.row_pitch};
 }
 
 planned_function function_of(const planned_entry &entry) {
