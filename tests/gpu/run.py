@@ -165,7 +165,9 @@ def check_sanitizer(session, fixtures):
                      [(fixture, tool) for fixture in REPEATED if fixture in fixtures for tool in TOOLS])
 
 
-# Name, seconds that it may take, and what it does: the most important first.
+LIMIT = 300  # seconds
+
+# Name, seconds of these that it may take, of a longer time in proportion, and what it does: the most important first.
 PARTS = (
     ("smoke", 30, check_smoke),
     ("profile", 60, lambda session, _: speed.measure(session, speed.FIRST)),
@@ -183,7 +185,7 @@ def run_parts(session):
     fixtures = sorted(path.name for path in (session.payload / "fixtures").iterdir())
     for name, seconds, work in PARTS:
         if re.search(session.options.parts, name):
-            with session.part(name, seconds):
+            with session.part(name, seconds * max(1, session.options.limit / LIMIT)):
                 work(session, fixtures)
 
 
@@ -192,7 +194,7 @@ def main():
     parser.add_argument("scratch")
     parser.add_argument("--results")
     parser.add_argument("--parts", default=".", help=f"a regular expression: {', '.join(part[0] for part in PARTS)} (all)")
-    parser.add_argument("--limit", type=float, default=300, help="seconds of everything (300)")
+    parser.add_argument("--limit", type=float, default=LIMIT, help=f"seconds of everything ({LIMIT})")
     parser.add_argument("--times", type=int, default=100, help="that two fixtures run again (100)")
     parser.add_argument("--steps", type=int, default=30, help="of GPT-2 (30)")
     parser.add_argument("--jobs", type=int, default=max(1, min(8, (os.cpu_count() or 1) // 2)),
