@@ -39,9 +39,9 @@ def family(entry, kernel, vocabulary):
 
 def rate(kernel, precision):
     text = kernel["kernel"]
-    if text.startswith("attention"):
-        return RATES[text.split()[0]]
-    return RATES["products" if text.startswith("matmul") and precision != "f32" else "f32"]
+    kind = text.split()[0].rstrip(",")
+    of_cores = {"matmul": "products", "attention": "attention", "attention_gradient": "attention_gradient"}
+    return RATES[of_cores.get(kind, "f32") if precision in ("bf16", "fp16") else "f32"]
 
 
 def launches_of(kernel):
@@ -71,11 +71,16 @@ def rows(plan, bandwidth):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("output", type=pathlib.Path, help="what trainc --target cuda wrote")
     parser.add_argument("--gpu", choices=MEMORY, action="append")
     options = parser.parse_args()
     gpus = options.gpu or list(MEMORY)
-    plan = json.loads((options.output / "plan/plan.json").read_text())
+    path = options.output / "plan/plan.json"
+    if not path.exists():
+        parser.error(f"{path} is not there\n  try: the folder that trainc --target cuda wrote")
+    plan = json.loads(path.read_text())
+    if all(entry["entry"] != "forward_backward" for entry in plan["entries"]):
+        parser.error(f"{options.output} is a step in stages\n  try: an output without --stages")
     tables = {gpu: rows(plan, MEMORY[gpu]) for gpu in gpus}
     print("| kernels | launches | GB | TFLOP |" + "".join(f" ms, {gpu.upper()} |" for gpu in gpus))
     print("|---|---|---|---|" + "---|" * len(gpus))
