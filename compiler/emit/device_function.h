@@ -44,7 +44,8 @@ private:
   std::string blockNumber() const;
   void openPoints(llvm::ArrayRef<size_t> dims, llvm::StringRef name, int64_t step);
   void openGrid(llvm::ArrayRef<size_t> dims);
-  void openWalk(const std::string &first, int64_t workers, const std::string &end = "");
+  void openWalk(const std::string &first, int64_t workers, int64_t width,
+                const std::string &end = "");
   void openRounds();
   bool isCut() const { return step > 1 && nest.sizes.back() % step != 0; }
   std::string packType(unsigned argument) const;

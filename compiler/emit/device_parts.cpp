@@ -24,11 +24,7 @@ void DeviceFunction::sumColumnRows(kernel::ReduceOp reduce, ArrayRef<std::string
   // Of packs of columns what depends on the column is a lane's.
   const uint64_t outside = step == 1 ? keptMask : keptMask & ~bit(nest.sizes.size() - 1);
   printAt(block, outside, nothing);
-  std::string flat = nameFlat(nest.walked, "element");
-  int64_t stride = schedule.getThreads() / kernel::warpThreads;
-  writer.line("for (" + indexType + " " + flat + " = " + row + "; " + flat + " < " +
-              (end.empty() ? number(rows) : end) + "; " + flat + " += " + number(stride) + ") {");
-  printIndices(nest.walked, flat, 1);
+  openWalk(row, schedule.getThreads() / kernel::warpThreads, /*width=*/1, end);
   printBody(block, outside, [&] { yieldInto(reduce, own, step == 1 ? "" : "[lane]"); });
   close(1);
 }

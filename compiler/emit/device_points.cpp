@@ -92,16 +92,18 @@ void DeviceFunction::openGrid(ArrayRef<size_t> dims) {
   printIndices(dims, flat, step);
 }
 
-/// A loop over the nest.walked points from `first` on, shared among `workers`.
-void DeviceFunction::openWalk(const std::string &first, int64_t workers, const std::string &end) {
+/// A loop over the nest.walked points from `first` on, shared among `workers`, `width` side by
+/// side.
+void DeviceFunction::openWalk(const std::string &first, int64_t workers, int64_t width,
+                              const std::string &end) {
   std::string flat = nameFlat(nest.walked, "element");
-  int64_t scale = nest.walked.size() == 1 ? step : 1;
+  int64_t scale = nest.walked.size() == 1 ? width : 1;
   std::string begin = scale == 1 || first == "0" ? first : first + " * " + number(scale);
-  std::string limit = end.empty() ? number(nest.points(nest.walked) / step * scale) : end;
+  std::string limit = end.empty() ? number(nest.points(nest.walked) / width * scale) : end;
   int64_t stride = workers * scale;
   writer.line("for (" + indexType + " " + flat + " = " + begin + "; " + flat + " < " + limit +
               "; " + (stride == 1 ? "++" + flat : flat + " += " + number(stride)) + ") {");
-  printIndices(nest.walked, flat, step);
+  printIndices(nest.walked, flat, width);
 }
 
 /// The points of a row that a thread has, a pack of neighbours a round, written out one after the
@@ -167,7 +169,7 @@ std::string DeviceFunction::packOf(Operation *access) {
   const unsigned argument = argumentOf(access);
   const std::string call = packCall("load") + code.element(access) + ");";
   if (auto row = held.find(argument); row != held.end()) {
-    const std::string name = row->second + "[round]";
+    std::string name = row->second + "[round]";
     if (filled.insert(argument).second)
       writer.line(name + " = " + call);
     return name;

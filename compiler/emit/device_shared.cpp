@@ -50,11 +50,11 @@ void DeviceFunction::printWalk(Block &block, llvm::function_ref<void()> end) {
   if (schedule.getRounds() > 0)
     openRounds();
   else if (worker == Worker::thread)
-    openWalk("0", 1);
+    openWalk("0", 1, step);
   else if (worker == Worker::warp)
-    openWalk("threadIdx.x % 32", 32);
+    openWalk("threadIdx.x % 32", 32, step);
   else
-    openWalk("threadIdx.x", schedule.getThreads());
+    openWalk("threadIdx.x", schedule.getThreads(), step);
   printBody(block, keptMask, end);
   close(1);
   code.names = outside;

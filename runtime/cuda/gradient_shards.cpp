@@ -10,6 +10,7 @@
 #include "runtime/ranks/gradient_parts.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace trainc {
 namespace {
@@ -141,9 +142,8 @@ int64_t gradient_shards::table_bytes() const {
 }
 
 void gradient_shards::start() {
-  std::vector<int> all;
-  for (int rank = 0; rank < count_; ++rank)
-    all.push_back(rank);
+  std::vector<int> all(static_cast<size_t>(count_));
+  std::iota(all.begin(), all.end(), 0);
   group_.join(ranks_, all);
 }
 

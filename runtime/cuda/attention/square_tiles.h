@@ -27,8 +27,8 @@ template <typename T> struct squares {
     __device__ static int place(int row, int group) {
       return row * edge + (group ^ row % side) * 4;
     }
-    __device__ four<sum> group(int row, int group) const {
-      return load_four(data + place(row, group));
+    __device__ pack<sum, 4> group(int row, int group) const {
+      return load_pack<4>(data + place(row, group));
     }
     __device__ void set(int row, int column, sum value) {
       data[place(row, column / 4) + column % 4] = value;
@@ -58,17 +58,17 @@ template <typename T> struct squares {
       const int place = static_cast<int>(threadIdx.x) + i * threads;
       const int r = place / side, group = place % side;
       const int64_t at = column + 4 * group;
-      four<sum> values = {};
+      pack<sum, 4> values = {};
       if (row + r < matrix.rows) {
         if (is_wide && at + 4 <= matrix.columns) {
-          values = load_four(&matrix.at(row + r, at));
+          values = load_pack<4>(&matrix.at(row + r, at));
         } else {
           for (int k = 0; k < 4; ++k)
             if (at + k < matrix.columns)
               values[k] = matrix.at(row + r, at + k);
         }
       }
-      store_four(to.data + tile::place(r, group), values);
+      store_pack<4>(to.data + tile::place(r, group), values);
     }
   }
 
@@ -86,7 +86,7 @@ template <typename T> struct squares {
     const int groups = groups_in(length);
 #pragma unroll 1
     for (int group = 0; group < groups; ++group) {
-      four<sum> a[4], b[4];
+      pack<sum, 4> a[4], b[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         a[i] = left.group(thread.row(i), group);
@@ -110,7 +110,7 @@ template <typename T> struct squares {
     const int groups = groups_in(length);
 #pragma unroll 2
     for (int row = 0; row < 4 * groups; ++row) {
-      const four<sum> a = left.group(row, thread.y), b = right.group(row, thread.x);
+      const pack<sum, 4> a = left.group(row, thread.y), b = right.group(row, thread.x);
 #pragma unroll
       for (int r = 0; r < 4; ++r)
 #pragma unroll

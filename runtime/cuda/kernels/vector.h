@@ -82,12 +82,4 @@ __device__ inline void store_part(int count, T *address, const pack<T, n> &v) {
       address[i] = v[i];
 }
 
-template <typename T> using four = pack<T, 4>;
-template <typename T> __device__ inline four<T> load_four(const T *address) {
-  return load_pack<4>(address);
-}
-template <typename T> __device__ inline void store_four(T *address, const four<T> &v) {
-  store_pack<4>(address, v);
-}
-
 } // namespace trainc
