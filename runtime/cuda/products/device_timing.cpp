@@ -9,6 +9,7 @@
 #include "runtime/kernels/narrow_float.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <vector>
 
@@ -16,9 +17,9 @@ namespace trainc {
 namespace {
 
 constexpr int most_repeats = 4;
-constexpr float enough_milliseconds = 20; // longer work is measured once
-constexpr float hopeless = 1.3f;          // times the best: not repeated
-constexpr float warm_milliseconds = 100;  // of work, after which clocks are what training will see
+constexpr float enough_milliseconds = 20;           // longer work is measured once
+constexpr float hopeless = 1.3f;                    // times the best: not repeated
+constexpr std::chrono::milliseconds warm_time(100); // after which clocks are what training will see
 constexpr int64_t pattern_bytes = 4 << 20;
 
 template <typename T> std::vector<char> pattern(int64_t bytes) {
@@ -108,14 +109,11 @@ float device_timing::milliseconds(const std::function<void()> &queue, float best
 }
 
 void device_timing::warm_up(const std::function<void()> &queue) {
-  float passed = 0;
-  check_cuda(cudaEventRecord(begin_, stream_), what_.c_str());
-  while (passed < warm_milliseconds) {
+  const auto end = std::chrono::steady_clock::now() + warm_time;
+  do {
     queue();
-    check_cuda(cudaEventRecord(end_, stream_), what_.c_str());
-    check_cuda(cudaEventSynchronize(end_), what_.c_str());
-    check_cuda(cudaEventElapsedTime(&passed, begin_, end_), what_.c_str());
-  }
+    check_cuda(cudaStreamSynchronize(stream_), what_.c_str());
+  } while (std::chrono::steady_clock::now() < end);
   is_warm_ = true;
 }
 
