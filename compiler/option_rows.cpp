@@ -196,6 +196,12 @@ std::string checkRowChunk(StringRef text, Options &) {
       [&](OptionReader &reader) { reader.bytesOrZero("row-chunk", text, "64MiB"); });
 }
 
+std::string checkShard(StringRef text, Options &) {
+  return text == "optimizer" ? problemOf("expects one of none, gradients; found 'optimizer'",
+                                         "the trainer's own --shard optimizer, with any program")
+                             : "";
+}
+
 // ---- rows
 
 /// `also` reads a text further, or says what is wrong with it, before the row takes it over.
@@ -488,10 +494,10 @@ std::vector<option_row> memoryRows() {
                      "the whole `name` of a node in plan/plan.json"))
           .refused({"keep stages!=1"}, "keeps no values of a step in stages so far", "--stages 1")
           .idle(isForward()),
-      row("shard", &Options::shard, "none|gradients",
-          "what no rank of the trainer keeps whole: gradients, and with them optimizer state and, "
-          "on the CPU, parameters; ranks add gradients while the backward pass makes them and keep "
-          "a part each, with the same bits (docs/sharding.md)")
+      readBy(checkShard, row("shard", &Options::shard, "none|gradients",
+                             "what no rank of the trainer keeps whole: gradients, optimizer state "
+                             "and, on the CPU, parameters; ranks keep a part each, with the same "
+                             "bits (docs/sharding.md)"))
           .idle("library", "has no effect on a library, which has no ranks")
           .refused({"shard=gradients target=cuda stages!=1"},
                    "gradients of stages are shared out for --target cpu alone so far",
