@@ -21,12 +21,14 @@ constexpr int64_t most = int64_t{1} << 52;
   throw failure(exit_data, path + ": " + what + "\n  try: trainc again, into the same folder");
 }
 
-json document_of(const std::string &path) {
+constexpr const char *whole_folder =
+    "the whole output folder of trainc, with plan/ as it was written";
+
+json document_of(const std::string &path, const std::string &where_it_is) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file)
-    throw failure(exit_data, path + ": cannot be read\n  try: the whole output folder of trainc, "
-                                    "with plan/ as it was written");
+    throw failure(exit_data, path + ": cannot be read\n  try: " + where_it_is);
   json document = bounded_json(text, deepest);
   if (!document.is_object())
     refuse_plan(path, "is not a JSON object");
@@ -128,8 +130,9 @@ private:
   const json &object_;
 };
 
-template <typename T> T read_document(const std::string &path) {
-  const json document = document_of(path);
+template <typename T>
+T read_document(const std::string &path, const std::string &where_it_is = whole_folder) {
+  const json document = document_of(path, where_it_is);
   T filled;
   object_reader reader(path, "", document);
   filled.members(reader);
@@ -189,7 +192,9 @@ source_map read_source_map(const std::string &folder, const plan &of) {
 }
 
 register_table read_registers(const std::string &folder) {
-  return read_document<register_table>(folder + "/plan/registers.json");
+  return read_document<register_table>(
+      folder + "/plan/registers.json",
+      "trainc --target cuda, without --source-only: nvcc says what registers kernels have");
 }
 
 } // namespace trainc
