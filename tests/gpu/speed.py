@@ -151,9 +151,11 @@ def count(session):
 
     def profile(settings):
         make_tokens(folder / "tokens.bin", settings, 2)
-        session.run([program, "--set", "basic", "--csv", "--log-file", session.results / "ncu.csv", folder / "trainer", "train",
-                     "--tokens", folder / "tokens.bin", "--token-type", "u16", "--steps", 2, "--no-progress", "--no-checkpoints",
-                     "--no-tensorboard", "--no-tuning", "--run", folder / "counted", "--overwrite"], longest=LONGEST)
+        # at the clocks that training has
+        session.run([program, "--clock-control", "none", "--set", "basic", "--csv", "--log-file", session.results / "ncu.csv",
+                     folder / "trainer", "train", "--tokens", folder / "tokens.bin", "--token-type", "u16", "--steps", 2,
+                     "--no-progress", "--no-checkpoints", "--no-tensorboard", "--no-tuning", "--run", folder / "counted",
+                     "--overwrite"], longest=LONGEST)
     session.check("counters of GPT-2", work)
 
 
