@@ -88,6 +88,7 @@ public:
   nn::BatchNormMode batchNormMode() const override;
   bool stopsGradients() const override { return isDetach(*node.proto); }
   std::optional<int64_t> paddingRow() const override { return paddingOf(*node.proto); }
+  std::optional<bool> hasNumbersAsBounds() const override { return clampsAtNumbers(*node.proto); }
   mlir::Value buffer(unsigned index) override;
   void replaceBuffer(unsigned index, mlir::Value value) override;
   std::vector<InputType> inputTypes() const;

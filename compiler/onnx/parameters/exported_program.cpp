@@ -218,6 +218,16 @@ std::optional<int64_t> paddingOf(const onnx::NodeProto &node) {
   return call ? paddingOf(*call) : std::nullopt;
 }
 
+// clamp(input, min, max) has tensors in place of whole numbers: torch.export makes them.
+std::optional<bool> clampsAtNumbers(const onnx::NodeProto &node) {
+  std::optional<ProgramCall> call = readCall(node);
+  if (!call ||
+      !(call->is("aten.clamp") || call->is("aten.clamp_min") || call->is("aten.clamp_max")))
+    return std::nullopt;
+  return none_of(drop_begin(call->references),
+                 [](StringRef bound) { return baseName(bound) != "scalar_tensor_default"; });
+}
+
 std::optional<std::string> moduleOf(const onnx::NodeProto &node) {
   std::vector<std::string> scopes =
       quotedStrings(metadata(node, kNodeMetadata, "pkg.torch.onnx.name_scopes"));

@@ -99,6 +99,10 @@ private:
 constexpr char kKindKey[] = "pkg.torch.export.graph_signature.InputSpec.kind";
 constexpr char kSourcesKey[] = "pkg.onnxscript.optimizer.folded_from";
 
+/// How files are made that keep what the default exporter's optimizer takes out; the first keeps
+/// what is frozen, too.
+constexpr char kWholeExport[] = "trainc.export; or torch.onnx.export(..., optimize=False)";
+
 /// An Identity that stands for detach(): the graph itself cannot say that no gradient passes.
 bool isDetach(const onnx::NodeProto &node);
 
@@ -106,6 +110,10 @@ bool isDetach(const onnx::NodeProto &node);
 std::optional<int64_t> paddingOf(const onnx::NodeProto &node);
 /// The same of a call that may be one of an embedding.
 std::optional<int64_t> paddingOf(const ProgramCall &call);
+
+/// Of a node that stands for a clamp: whether its bounds are numbers of the module's code. PyTorch
+/// has no gradient at those, and halves of one at tensors. nullopt where the file does not say.
+std::optional<bool> clampsAtNumbers(const onnx::NodeProto &node);
 
 /// The innermost module that a node was made in; nullopt where the file does not say.
 std::optional<std::string> moduleOf(const onnx::NodeProto &node);

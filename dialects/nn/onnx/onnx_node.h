@@ -59,6 +59,9 @@ public:
   virtual bool stopsGradients() const = 0;
   /// The row without a gradient in the table of a Gather that stands for an embedding.
   virtual std::optional<int64_t> paddingRow() const = 0;
+  /// Of a Clip, Max or Min that stands for a clamp: whether the module's bounds are numbers, and no
+  /// tensors. nullopt where the file does not say.
+  virtual std::optional<bool> hasNumbersAsBounds() const = 0;
   /// What the nodes before made of the input in this training step, where it is an initializer that
   /// each step replaces (running statistics); else null.
   virtual mlir::Value buffer(unsigned index) = 0;

@@ -2,16 +2,15 @@
 //
 // ONNX Clip. Bounds are attributes below opset 11, optional inputs from there on. NaN stays NaN.
 // Gradients are PyTorch's (2.15): known bounds are those of clamp, hardtanh and relu6, and a value
-// equal to one passes nothing; bounds that are computed or learnt share a tie evenly.
-#include "dialects/nn/onnx/onnx_node.h"
+// equal to one passes nothing; bounds that are tensors of the module, computed or learnt share a
+// tie evenly.
+#include "compiler/onnx/import/compositions/clip.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
 
-enum class Bound { lower, upper };
-
-static Value clipAtKnown(Builder &builder, Value x, Value bound, Bound side) {
+Value clipAtKnown(Builder &builder, Value x, Value bound, Bound side) {
   Value beyond = side == Bound::lower ? builder.create<LessOrEqualOp>(x, bound)
                                       : builder.create<GreaterOrEqualOp>(x, bound);
   return builder.select(beyond, bound, x);
@@ -35,7 +34,8 @@ static OnnxResults importClip(OnnxNode &node) {
                                                                 : "");
     Builder &builder = node.builder();
     bound = builder.broadcastTo(builder.reshape(bound, {}), tensorType(x).getShape());
-    bool isKnown = node.constant(i) && isa<FloatType>(tensorType(x).getElementType());
+    bool isKnown = node.constant(i) && node.hasNumbersAsBounds().value_or(true) &&
+                   isa<FloatType>(tensorType(x).getElementType());
     x = (isKnown ? clipAtKnown : clipAt)(builder, x, bound, i == 1 ? Bound::lower : Bound::upper);
   }
   return SmallVector<Value>{x};

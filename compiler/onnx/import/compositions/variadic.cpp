@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX Sum, Mean, Max and Min of any number of operands, which broadcast.
-#include "dialects/nn/onnx/onnx_node.h"
+// ONNX Sum, Mean, Max and Min of any number of operands, which broadcast. Max and Min of equal
+// operands share the gradient evenly, unless PyTorch's clamp became one of them.
+#include "compiler/onnx/import/compositions/clip.h"
 
 using namespace mlir;
 
@@ -35,9 +36,23 @@ static OnnxResults importMean(OnnxNode &node) {
   return sum;
 }
 
+template <typename Op, Bound side> static OnnxResults importBound(OnnxNode &node) {
+  bool isClamp =
+      node.numInputs() == 2 && node.hasNumbersAsBounds().value_or(false) &&
+      tensorType(node.input(1)).getNumElements() == 1 &&
+      tensorType(node.input(1)).getElementType() == tensorType(node.input(0)).getElementType() &&
+      isa<FloatType>(tensorType(node.input(0)).getElementType());
+  if (!isClamp)
+    return importVariadic<Op>(node);
+  Builder &builder = node.builder();
+  Value x = node.input(0);
+  Value bound = builder.broadcastTo(builder.reshape(node.input(1), {}), tensorType(x).getShape());
+  return SmallVector<Value>{clipAtKnown(builder, x, bound, side)};
+}
+
 static OnnxRegistration sum("Sum", 6, importVariadic<AddOp>);
 static OnnxRegistration mean("Mean", 6, importMean);
-static OnnxRegistration max("Max", 6, importVariadic<MaximumOp>);
-static OnnxRegistration min("Min", 6, importVariadic<MinimumOp>);
+static OnnxRegistration max("Max", 6, importBound<MaximumOp, Bound::lower>);
+static OnnxRegistration min("Min", 6, importBound<MinimumOp, Bound::upper>);
 
 } // namespace trainc::nn
