@@ -90,7 +90,7 @@ void refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
             " that the graph does not have, and the exporter took operations out that may have "
             "read " +
             (unused.size() == 1 ? "it" : "them"),
-        "export again with torch.onnx.export(..., optimize=False)");
+        kWholeExport);
   if (!unused.empty())
     report.warning(Finding::changedBuffers, file.path(),
                    "the module changes " + quotedList(unused, 3) +

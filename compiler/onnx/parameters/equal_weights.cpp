@@ -349,7 +349,7 @@ void tieByRecord(const Parameters &parameters, StringMap<std::vector<Parameter *
                               "' from parameter '" + origin + "', " +
                               (mayBeParts ? "as parts of it" : "with different values") +
                               ": training would part them",
-                          "trainc.export; or torch.onnx.export(..., optimize=False)");
+                          kWholeExport);
     }
   }
 }

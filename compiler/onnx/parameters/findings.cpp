@@ -286,7 +286,7 @@ static void refuseStacked(const Parameters &parameters, const ModelFile &file, c
           Finding::stackedParameters, file.path(),
           "initializer '" + one->name + "' holds several parameters of the module, " +
               quotedList(one->stackedOf) + ", each of which " + optimizer + " updates as a whole",
-          "trainc.export; or torch.onnx.export(..., optimize=False)");
+          kWholeExport);
   }
 }
 
@@ -308,8 +308,8 @@ static void warnOfParts(const Parameters &parameters, const ModelFile &file, Rep
           ": they train, but the module has no such tensors: state dicts have them "
           "under these names, --initialise does not find them, and the module's own stay "
           "as they are",
-      "trainc.export; or torch.onnx.export(..., optimize=False); or --accept "
-      "part-of-parameter, where the trained ONNX file is all that is needed");
+      std::string(kWholeExport) +
+          "; or --accept part-of-parameter, where the trained ONNX file is all that is needed");
 }
 
 static void warnOfIntegers(const Parameters &parameters, const ModelFile &file, Report &report) {

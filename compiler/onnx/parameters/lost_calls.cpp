@@ -100,7 +100,7 @@ static void refuseLostDetach(const ModelFile &file, const ExportedProgram &progr
                                            : " before node '" + readers[0] + "'" +
                                                  (readers.size() > 1 ? " and others" : "")) +
                           ", which the exporter took out: gradients would pass there",
-                      "export again with torch.onnx.export(..., optimize=False), which keeps it");
+                      kWholeExport);
 }
 
 void refuseLostCalls(const ModelFile &file, const ExportedProgram &program, const Recipe &recipe,

@@ -418,8 +418,6 @@ private:
 
 void explainMissing(const RecordedCalls &calls, Claims &claims) { LossFinder(calls, claims).run(); }
 
-constexpr char kWithoutOptimizer[] = "export again with torch.onnx.export(..., optimize=False)";
-
 static std::string textOfNorms(const Losses &lost) {
   std::string message;
   if (!lost.foldedNorms.empty())
@@ -456,9 +454,9 @@ void refuseLosses(const ModelFile &file, Losses lost, Report &report) {
     lost.unnamed.erase(name);
   }
   if (!said.empty())
-    (void)report.refuse(Finding::lostParameters, file.path(), textOfNorms(lost), kWithoutOptimizer);
+    (void)report.refuse(Finding::lostParameters, file.path(), textOfNorms(lost), kWholeExport);
   if (!lost.undecided.empty() || !lost.unnamed.empty())
-    (void)report.refuse(Finding::lostParameters, file.path(), textOfUses(lost), kWithoutOptimizer);
+    (void)report.refuse(Finding::lostParameters, file.path(), textOfUses(lost), kWholeExport);
   else if (!lost.unclear.empty())
     report.warning(
         Finding::perhapsUnused, file.path(),
@@ -466,7 +464,7 @@ void refuseLosses(const ModelFile &file, Losses lost, Report &report) {
             (lost.unclear.size() == 1 ? ", which no call names, is"
                                       : ", which no call names, are") +
             " taken for unused",
-        "where the module multiplies with it, or adds it: " + std::string(kWithoutOptimizer) +
+        "where the module multiplies with it, or adds it: " + std::string(kWholeExport) +
             "; else nothing");
 }
 

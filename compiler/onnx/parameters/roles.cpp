@@ -323,7 +323,7 @@ private:
             "', which training would leave behind",
         isCastAlone ? "a module whose parameters all are of one type: module.float() before the "
                       "export"
-                    : "export again with torch.onnx.export(..., optimize=False)"));
+                    : kWholeExport));
     if (isAccepted && parameter.isOfFloats())
       parameter.role = Role::trained;
   }
