@@ -5,6 +5,7 @@
 #include "runtime/library/interface.h"
 
 #include "runtime/failure.h"
+#include "runtime/library/held_signals.h"
 #include "runtime/library/instance.h"
 #include "runtime/library/kept_gpu.h"
 #include "runtime/library/own_team.h"
@@ -111,6 +112,14 @@ template <typename Work> int call(trainc_model *model, const Work &work) noexcep
     });
   model->is_busy = false;
   return status;
+}
+
+// One that computes.
+template <typename Work> int compute(trainc_model *model, const Work &work) noexcept {
+  return call(model, [&](library_instance &own) {
+    const held_signals held;
+    work(own);
+  });
 }
 
 void check_kind(trainc_model_kind kind) {
@@ -285,7 +294,7 @@ int trainc_model_set_input(trainc_model *instance, const char *name, const void 
 }
 
 int trainc_model_forward_backward(trainc_model *instance, double *loss) {
-  return call(instance, [&](library_instance &own) {
+  return compute(instance, [&](library_instance &own) {
     const double mean = own.forward_backward();
     if (loss)
       *loss = mean;
@@ -293,11 +302,12 @@ int trainc_model_forward_backward(trainc_model *instance, double *loss) {
 }
 
 int trainc_model_update(trainc_model *instance, trainc_model_result *result) {
-  return call(instance, [&](library_instance &own) { set_result(own, own.update(), result); });
+  return compute(instance, [&](library_instance &own) { set_result(own, own.update(), result); });
 }
 
 int trainc_model_step(trainc_model *instance, trainc_model_result *result) {
-  return call(instance, [&](library_instance &own) { set_result(own, own.take_step(), result); });
+  return compute(instance,
+                 [&](library_instance &own) { set_result(own, own.take_step(), result); });
 }
 
 int trainc_model_discard(trainc_model *instance) {
@@ -305,7 +315,7 @@ int trainc_model_discard(trainc_model *instance) {
 }
 
 int trainc_model_evaluate(trainc_model *instance, double *loss) {
-  return call(instance, [&](library_instance &own) {
+  return compute(instance, [&](library_instance &own) {
     const double mean = own.evaluate();
     if (loss)
       *loss = mean;
