@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """trainc.torch.TrainStep beside the same PyTorch loop: losses of 20 steps, and what sync() leaves in the module."""
 import copy
+import signal
+import threading
 import warnings
 
 import pytest
@@ -475,6 +477,107 @@ def test_gradients_of_another_kind_are_found(make):
         step(x, y)
     unchecked = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y), check=False)
     assert unchecked(x, y) > 0
+
+
+class Counts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.calls = nn.Linear(5, 4), 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.layer(x) / self.calls
+
+
+class Remembers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.state = nn.RNN(5, 4), torch.zeros(1, 4)
+
+    def forward(self, x):
+        y, state = self.cell(x, self.state)
+        self.state = state.detach()
+        return y
+
+
+class Averages(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        self.mean = 0.9 * self.mean + 0.1 * x.detach().mean(0)
+        return x - self.mean
+
+
+@pytest.mark.parametrize("make", [Counts, Remembers, lambda: nn.Sequential(nn.Linear(5, 4), Averages())])
+def test_what_a_module_keeps_from_call_to_call_is_found(make):
+    module, x, y = make(), torch.randn(8, 5), torch.randn(8, 4)
+    try:
+        step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))
+    except (CompileError, ExportError):
+        return  # which says it earlier
+    with pytest.raises(CheckError, match="in calls of the module: it keeps something(?s:.*)try: "):
+        step(x, y)
+
+
+class DropsPaths(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(5, 4), nn.Linear(5, 4)
+
+    def forward(self, x):
+        return self.first(x) * 2 if self.training else self.first(x) + self.second(x)
+
+
+def test_evaluation_is_held_against_eval():
+    x, y = torch.randn(8, 5), torch.randn(8, 4)
+    step = TrainStep(DropsPaths(), nn.MSELoss(), "sgd", example=(x, y))
+    step(x, y)
+    with pytest.raises(CheckError, match=r"that of the module in eval\(\)(?s:.*)try: sync"):
+        step.evaluate(x, y)
+    module = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y), learning_rate=0.1)
+    for _ in range(3):
+        step(x, y)
+    found = step.evaluate(x, y)
+    module = step.sync().eval()
+    assert found == pytest.approx(nn.functional.mse_loss(module(x), y).item(), rel=1e-5)
+
+
+def test_threads_take_turns():
+    module = module_of_two()
+    batches = [(torch.randn(8, 5), torch.full((8, 4), 10.0 * i)) for i in range(4)]
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=batches[0], learning_rate=0.0)
+    expected, found = [step(*batch) for batch in batches], [set() for _ in batches]
+
+    def run(i):
+        for _ in range(50):
+            found[i].add(step(*batches[i]))
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [{loss} for loss in expected]
+
+
+def test_an_interrupted_step_is_forgotten(monkeypatch):
+    module, x, y = module_of_two(), torch.randn(8, 5), torch.randn(8, 4)
+    step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y), learning_rate=0.0)
+    loss = step(x, y)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(trainc.Model, "update", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        step(x, y)
+    assert step(x, y) == loss
+
+
+def test_sparse_gradients_are_compared():
+    module, x, y = nn.Sequential(nn.Embedding(7, 4, sparse=True), nn.Linear(4, 3)), torch.randint(0, 7, (8,)), torch.randn(8, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", trainc.ModelWarning)
+        assert TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))(x, y) > 0
 
 
 def test_a_module_that_has_changed_is_found():

@@ -14,8 +14,12 @@ from trainc.torch import tensors
 # the norm of all, since one that is nothing but rounding has no digit of its own.
 _FINE, _COARSE = (2e-4, 3e-2, 1e-4), (5e-2, 0.5, 2e-2)
 # Where rounding is more, as of batch norms over few values: so many times PyTorch's own error, which is no rounding above
-# this share.
+# this share. A ReLU that rounding turns over is an error that one run of PyTorch may miss: more of them in f64, at parameters
+# that are so far away, relative, from one to many times the rounding of f32.
 _OWN_ERRORS, _MOST_ROUNDING = 4, 0.3
+_NEARBY = [2.0 ** -power for power in range(24, 17, -1)]
+# Between two losses of one batch, relative: what no module that keeps nothing from call to call has.
+_SAME = 1e-4
 _SHOWN = 3
 _REASONS = ("  try: the step of a file has the forward operators alone (docs/parameter_rules.md): no torch.no_grad() inside, no hooks, no backward of an\n"
             "       autograd.Function; load() after values of the module were changed, a new\n"
@@ -49,16 +53,46 @@ def _without_dropout(module):
             one.dropout = share
 
 
+def _loss_of(module, loss, args, kwargs, y):
+    output = next((one for one in torch.utils._pytree.tree_leaves(module(*args, **kwargs)) if isinstance(one, torch.Tensor)))
+    return loss(output, y)
+
+
 def _of_torch(module, loss, args, kwargs, y):
     """Loss and gradients by name. The module, its `.grad`s and PyTorch's random numbers are as before."""
     parameters = {name: one for name, one in module.named_parameters(remove_duplicate=False) if one.requires_grad}
     with modes_kept(module), torch.random.fork_rng(), _without_dropout(module), torch.enable_grad():
         train_where_nothing_does(module)
-        output = next((one for one in torch.utils._pytree.tree_leaves(module(*args, **kwargs)) if isinstance(one, torch.Tensor)))
-        value = loss(output, y)
+        value = _loss_of(module, loss, args, kwargs, y)
         gradients = torch.autograd.grad(value, list(parameters.values()), allow_unused=True)
-    return value.item(), {name: torch.zeros_like(one) if gradient is None else gradient
+    return value.item(), {name: torch.zeros_like(one) if gradient is None else gradient.to_dense()
                           for (name, one), gradient in zip(parameters.items(), gradients)}
+
+
+def _check_calls(module, loss, args, kwargs, y, before):
+    """Raises CheckError where further calls have another loss than the one `before`."""
+    losses = [before]
+    with modes_kept(module), _without_dropout(module), torch.enable_grad():
+        train_where_nothing_does(module)
+        for _ in range(2):
+            with torch.random.fork_rng():
+                losses.append(_loss_of(module, loss, args, kwargs, y).item())
+    if max(losses) - min(losses) > _SAME * max(map(abs, losses)):
+        raise CheckError(f"the loss of one batch is {', '.join(f'{one:.6g}' for one in losses)} in calls of the module: it keeps something from call to "
+                         "call, and a file has no place for that\n"
+                         "  try: what it keeps as an input and an output of the module; check=False, which trains all the same")
+
+
+def check_evaluation(module, loss, args, kwargs, y, state, own_loss, options):
+    """Raises CheckError where PyTorch has another loss than `own_loss` in eval(), with `state` for parameters and buffers."""
+    own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
+    state = {name: one.reshape(own[name].shape).to(own[name]) for name, one in state.items() if name in own}
+    with modes_kept(module), torch.random.fork_rng(), torch.no_grad():
+        module.eval()
+        expected = _loss_of(lambda *args, **kwargs: torch.func.functional_call(module, state, args, kwargs), loss, args, kwargs, y).item()
+    if _faults(own_loss, {}, (expected, {}), None, _tolerances(options, own.values())):
+        raise CheckError(f"the loss of evaluate() is {own_loss:.6g}, that of the module in eval() {expected:.6g}: the compiled step switches dropout and "
+                         "batch norm alone\n  try: sync(), and the module itself; check=False, which evaluates all the same")
 
 
 def _apart(found, expected):
@@ -70,8 +104,8 @@ def _apart(found, expected):
 
 
 def _in_doubles(module, loss, args, kwargs, y):
-    """The same of PyTorch in f64: how far its f32 is from that is what rounding makes of this model and batch. None where it
-    cannot be computed."""
+    """The same of PyTorch in f64, and at parameters nearby: how far f32 and these are from it is what rounding makes of this
+    model and batch. None where it cannot be computed."""
     def wide(value):
         return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
     try:
@@ -81,17 +115,38 @@ def _in_doubles(module, loss, args, kwargs, y):
         for one, other in zip(module.parameters(), beside.parameters()):
             for hook in (one._backward_hooks or {}).values():  # which a copy does not have
                 other.register_hook(hook)
-        return _of_torch(beside, loss, args, kwargs, y)
+        exact = _of_torch(beside, loss, args, kwargs, y)
+        nearby, values = [], [one.detach().clone() for one in beside.parameters()]
+        generator = torch.Generator().manual_seed(0)
+        for distance in _NEARBY:
+            with torch.no_grad():
+                for one, value in zip(beside.parameters(), values):
+                    away = 2 * torch.rand(value.shape, generator=generator, dtype=torch.float64).to(value.device) - 1
+                    one.copy_(value * (1 + distance * away))
+            nearby.append(_of_torch(beside, loss, args, kwargs, y))
+        return exact, nearby
     except Exception:  # of the user's module; then f32 has to do
         return None
+
+
+def _rounding(of_torch, nearby, size):
+    """The largest of these distances from the exact value, as far as it is rounding; None where PyTorch's own is more than that."""
+    most = _MOST_ROUNDING * size
+    return None if of_torch > most else min(max([of_torch, *nearby]), most)
+
+
+def _tolerances(options, tensors):
+    is_fine = options.get("precision") in (None, "f32", "f64") and all(
+        one.dtype in (torch.float32, torch.float64) for one in tensors if one.is_floating_point())
+    return _FINE if is_fine else _COARSE
 
 
 def _faults(own_loss, own, of_torch, exact, tolerances):
     """What is further apart than the tolerances, and where `exact` is known than a few times PyTorch's own error."""
     (torch_loss, gradients), (of_loss, of_gradient, of_total) = of_torch, tolerances
-    exact_loss, exact_gradients = exact or of_torch
-    rounding = abs(torch_loss - exact_loss)
-    if rounding > _MOST_ROUNDING * abs(exact_loss):
+    (exact_loss, exact_gradients), nearby = exact or (of_torch, [])
+    rounding = _rounding(abs(torch_loss - exact_loss), [abs(loss - exact_loss) for loss, _ in nearby], abs(exact_loss))
+    if rounding is None:
         exact_loss, rounding = torch_loss, 0.0
     if not abs(own_loss - exact_loss) <= of_loss * max(abs(exact_loss), 1e-2) + _OWN_ERRORS * rounding:
         return [f"loss of this batch is {own_loss:.6g}, in PyTorch {torch_loss:.6g}"]
@@ -99,8 +154,9 @@ def _faults(own_loss, own, of_torch, exact, tolerances):
     faults = []
     for name, gradient in exact_gradients.items():
         gradient = gradient.double()
-        rounding, torch_norm = _apart(gradients[name], gradient)
-        if rounding > _MOST_ROUNDING * gradient.norm().item():
+        of_own, torch_norm = _apart(gradients[name], gradient)
+        rounding = _rounding(of_own, [_apart(others[name], gradient)[0] for _, others in nearby], gradient.norm().item())
+        if rounding is None:
             gradient, rounding = gradients[name].double(), 0.0
         distance, own_norm = _apart(own.get(name), gradient)
         if not distance <= of_gradient * gradient.norm().item() + of_total * total + _OWN_ERRORS * rounding:
@@ -118,17 +174,19 @@ def check_gradients(module, loss, args, kwargs, y, model, own_loss, options):
         of_torch = expected_loss, expected
     if not (abs(expected_loss) < float("inf") and all(torch.isfinite(one).all() for one in expected.values())):
         return False
-    is_fine = options.get("precision") in (None, "f32", "f64") and all(one.dtype in (torch.float32, torch.float64) for one in expected.values())
-    tolerances = _FINE if is_fine else _COARSE
+    tolerances = _tolerances(options, expected.values())
     faults = _faults(own_loss, own, of_torch, None, tolerances)
-    if faults and is_fine:
+    if faults and tolerances is _FINE:
         exact = _in_doubles(module, loss, args, kwargs, y)
         if exact is not None:
-            exact = exact[0], {name: exact[1][name] for name in expected}
+            (exact_loss, gradients), nearby = exact
+            exact = (exact_loss, {name: gradients[name] for name in expected}), nearby
             faults = _faults(own_loss, own, of_torch, exact, tolerances)
     if faults:
         more = f"; so are {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise CheckError("the compiled step is not the module's: the " + "; the ".join(faults[:_SHOWN]) + f"{more}\n{_REASONS}")
+    if "buffer" not in options:
+        _check_calls(module, loss, args, kwargs, y, expected_loss)
     return True
 
 

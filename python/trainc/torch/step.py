@@ -2,6 +2,7 @@
 """Forward pass, backward pass and update of a module as one call of a compiled model."""
 import os
 import tempfile
+import threading
 import warnings
 from collections.abc import Mapping
 
@@ -12,7 +13,7 @@ from trainc.compiler import CompileError, library_of
 from trainc.export import export_without_values, warn_of_modes
 from trainc.model import Model, ModelError, ModelWarning
 from trainc.torch import losses, optimizers, tensors
-from trainc.torch.check import CheckError, UpdateCheck, check_gradients
+from trainc.torch.check import CheckError, UpdateCheck, check_evaluation, check_gradients
 
 
 def _inputs_in(x):
@@ -77,6 +78,7 @@ class TrainStep:
         self.model.set(**settings)
         self._taken = {}  # hyperparameters of the optimizer of torch.optim
         self._passes = 0  # since the module was written or read
+        self._lock = threading.RLock()  # a step is several calls of the model
         self.load()
 
     def __reduce_ex__(self, protocol):
@@ -111,7 +113,7 @@ class TrainStep:
             if states:
                 tensors.give_to(self.model.load_optimizer_state, states)
         self._passes = self._accumulated = 0
-        self._unchecked_gradients = self._loss is not None
+        self._unchecked_gradients = self._unchecked_evaluation = self._loss is not None
         # PyTorch's optimizer has one rate and decay for all
         self._unchecked_update = self._loss is not None and optimizer is not None and self._options["decay"] == ".*" and "group" not in self._options
 
@@ -153,7 +155,16 @@ class TrainStep:
         return batch
 
     def __call__(self, x, y=None, **settings):
-        """A step over a batch, and what was accumulated before. Returns the loss of the step."""
+        """A step over a batch, and what was accumulated before. Returns the loss of the step. Threads take turns. A step that
+        Ctrl-C ends forgets what was accumulated."""
+        with self._lock:
+            try:
+                return self._step(x, y, settings)
+            except KeyboardInterrupt:
+                self.discard()
+                raise
+
+    def _step(self, x, y, settings):
         if self._loaded is not None:
             self._take_settings()
         self.model.set(**settings)
@@ -167,7 +178,7 @@ class TrainStep:
         if check is not None:
             check.compare()
         if not self.model.last["applied"] and applied_before:
-            warnings.warn(self._not_finite(x, y), ModelWarning, stacklevel=2)
+            warnings.warn(self._not_finite(x, y), ModelWarning, stacklevel=3)
         return loss
 
     def _update_check(self, settings):
@@ -181,9 +192,9 @@ class TrainStep:
             return None
 
     @staticmethod
-    def _warn_of_no_check(error):
-        warnings.warn(f"the first step was not compared with PyTorch's, which has an error: {error}\n  try: check=False, which compares nothing",
-                      ModelWarning, stacklevel=4)
+    def _warn_of_no_check(error, what="step"):
+        warnings.warn(f"the first {what} was not compared with PyTorch's, which has an error: {error}\n  try: check=False, which compares nothing",
+                      ModelWarning, stacklevel=5)
 
     def accumulate(self, x, y=None):
         """Forward and backward pass of a micro-batch of several; a call makes the step with the last of them. Returns its loss."""
@@ -191,7 +202,8 @@ class TrainStep:
             raise ModelError(2, ("the step has one micro-batch" if self._micro_batches == 1 else
                                  f"of the step's {self._micro_batches} micro-batches only the last is left") + "\n  try: the step itself for it; "
                                 "TrainStep(..., micro_batches=N), which has N; discard()")
-        return self._accumulate(x, y)
+        with self._lock:
+            return self._accumulate(x, y)
 
     def _accumulate(self, x, y):
         batch = self._batch(x, y)
@@ -260,8 +272,23 @@ class TrainStep:
         return text + (f"; {first[0]}, the first of all" if first else "; no output of a module is the first, but the loss or a gradient")
 
     def evaluate(self, x, y=None):
-        """The loss in inference mode."""
-        return self.model.evaluate(self._batch(x, y))
+        """The loss in inference mode, without dropout and by the running statistics of batch norms. The first after a load() is
+        held against that of the module in eval()."""
+        with self._lock:
+            loss = self.model.evaluate(self._batch(x, y))
+            if self._unchecked_evaluation:
+                self._unchecked_evaluation = False
+                self._check_evaluation(x, y, loss)
+        return loss
+
+    def _check_evaluation(self, x, y, loss):
+        try:
+            args, kwargs, labels = self._as_in_example(x, y)
+            check_evaluation(self.module, self._loss, args, kwargs, labels, tensors.written_by(self.model.save_state_dict), loss, self._options)
+        except CheckError:
+            raise
+        except Exception as error:  # of the user's module or loss
+            self._warn_of_no_check(error, "evaluation")
 
     def discard(self):
         """Forgets the micro-batches since the last step."""
