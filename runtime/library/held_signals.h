@@ -7,20 +7,22 @@
 
 #ifdef _OPENMP
 
+#include "runtime/device.h"
+
 #include <csignal>
 
 namespace trainc {
 
 class held_signals {
 public:
-  // After own_team: its threads hear no signals from here on.
+  // After own_team: its threads hear no signals from here on. A GPU needs no team.
   held_signals() {
     sigset_t held;
     sigfillset(&held);
     for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
       sigdelset(&held, fault);
     pthread_sigmask(SIG_BLOCK, &held, &before_);
-#pragma omp parallel
+#pragma omp parallel if (current_gpu() < 0)
     pthread_sigmask(SIG_BLOCK, &held, nullptr);
   }
   ~held_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
