@@ -512,11 +512,8 @@ class Averages(nn.Module):
 
 @pytest.mark.parametrize("make", [Counts, Remembers, lambda: nn.Sequential(nn.Linear(5, 4), Averages())])
 def test_what_a_module_keeps_from_call_to_call_is_found(make):
-    module, x, y = make(), torch.randn(8, 5), torch.randn(8, 4)
-    try:
-        step = TrainStep(module, nn.MSELoss(), "sgd", example=(x, y))
-    except (CompileError, ExportError):
-        return  # which says it earlier
+    x, y = torch.randn(8, 5), torch.randn(8, 4)
+    step = TrainStep(make(), nn.MSELoss(), "sgd", example=(x, y))
     with pytest.raises(CheckError, match="in calls of the module: it keeps something(?s:.*)try: "):
         step(x, y)
 
