@@ -85,12 +85,10 @@ def _check_calls(module, loss, args, kwargs, y, before):
 
 def check_evaluation(module, loss, args, kwargs, y, state, own_loss, options):
     """Raises CheckError where PyTorch has another loss than `own_loss` in eval(), with `state` for parameters and buffers."""
-    own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
-    state = {name: one.reshape(own[name].shape).to(own[name]) for name, one in state.items() if name in own}
     with modes_kept(module), torch.random.fork_rng(), torch.no_grad():
         module.eval()
         expected = _loss_of(lambda *args, **kwargs: torch.func.functional_call(module, state, args, kwargs), loss, args, kwargs, y).item()
-    if _faults(own_loss, {}, (expected, {}), None, _tolerances(options, own.values())):
+    if _faults(own_loss, {}, (expected, {}), None, _tolerances(options, state.values())):
         raise CheckError(f"the loss of evaluate() is {own_loss:.6g}, that of the module in eval() {expected:.6g}: the compiled step switches dropout and "
                          "batch norm alone\n  try: sync(), and the module itself; check=False, which evaluates all the same")
 

@@ -124,13 +124,15 @@ class TrainStep:
                           if value != self._taken.get(name) and name not in self._settings})
         self._taken = now
 
+    def _own(self):
+        """All of the module that the graph may read: buffers of every type too, and those that a state dict leaves out."""
+        return {name: one for values in (self.module.named_parameters, self.module.named_buffers)
+                for name, one in values(remove_duplicate=False)}
+
     def _load_module(self, model):
-        """All that the graph may read: buffers of every type too, and those that a state dict leaves out."""
-        state = {name: one for values in (self.module.named_parameters, self.module.named_buffers)
-                 for name, one in values(remove_duplicate=False)}
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            tensors.give_to(model.load_state_dict, state)
+            tensors.give_to(model.load_state_dict, self._own())
         for warning in told:  # one text has all that the call says; what is lacking would be zeros
             if "initial values have" in str(warning.message):
                 raise ModelError(4, str(warning.message))
@@ -238,6 +240,11 @@ class TrainStep:
         own_args, own_kwargs = _inputs_in(x)
         return (tuple(map(alike, own_args, args)), {name: alike(one, kwargs.get(name)) for name, one in own_kwargs.items()}, alike(y, labels))
 
+    def _state_of(self, own):
+        """What the program has for these tensors of the module, as they are there."""
+        return {name: one.reshape(own[name].shape).to(own[name])
+                for name, one in tensors.written_by(self.model.save_state_dict).items() if name in own}
+
     def _not_finite(self, x, y):
         """What is said of a step that changed nothing, with the first tensor that PyTorch finds in the same place."""
         last = self.model.last
@@ -253,8 +260,7 @@ class TrainStep:
         note("an input", (args, kwargs))
         note("a label", labels)
         own = dict(self.module.named_parameters(remove_duplicate=False))
-        state = {name: one.reshape(own[name].shape).to(own[name])
-                 for name, one in tensors.written_by(self.model.save_state_dict).items() if name in own}
+        state = self._state_of(own)
         for name, one in state.items():
             note(f"parameter '{name}'", one)
         if not first:
@@ -284,7 +290,7 @@ class TrainStep:
     def _check_evaluation(self, x, y, loss):
         try:
             args, kwargs, labels = self._as_in_example(x, y)
-            check_evaluation(self.module, self._loss, args, kwargs, labels, tensors.written_by(self.model.save_state_dict), loss, self._options)
+            check_evaluation(self.module, self._loss, args, kwargs, labels, self._state_of(self._own()), loss, self._options)
         except CheckError:
             raise
         except Exception as error:  # of the user's module or loss
@@ -304,7 +310,7 @@ class TrainStep:
         """Writes parameters and buffers back into the module, and the optimizer's state into one of torch.optim: the one
         that was given at first, or `optimizer`."""
         optimizer = self._checked(optimizer)
-        own = {**dict(self.module.named_parameters(remove_duplicate=False)), **dict(self.module.named_buffers(remove_duplicate=False))}
+        own = self._own()
         with torch.no_grad():
             for name, values in tensors.written_by(self.model.save_state_dict).items():
                 if name not in own:
