@@ -12,6 +12,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "tests/unit/scratch_folder.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <cstdlib>
@@ -61,11 +62,10 @@ enum class Known { none, integers, all };
 
 class OnnxNode : public testing::Test {
 protected:
-  OnnxNode() : scratch(fs::path(testing::TempDir()) / "onnx_node.onnx") {
+  OnnxNode() {
     context.loadDialect<nn::NNDialect, train::TrainDialect, mlir::func::FuncDialect>();
     context.disableMultithreading();
   }
-  ~OnnxNode() override { fs::remove(scratch); }
 
   static bool isKnown(const onnx::TensorProto &value, Known known) {
     bool isFloat = value.data_type() == onnx::TensorProto::FLOAT ||
@@ -102,12 +102,11 @@ protected:
   std::optional<std::vector<EvaluatedTensor>> evaluate(const onnx::ModelProto &model,
                                                        const DataSet &data, Known known) {
     report = Report();
-    std::ofstream(scratch, std::ios::binary)
-        << withConstants(model, data, known).SerializeAsString();
+    scratch.write("node.onnx", withConstants(model, data, known).SerializeAsString());
     Recipe recipe;
     recipe.trains = false;
     recipe.precision = "f64"; // so that parameters of f64 are no error; nothing is widened
-    auto imported = readModel(scratch.string(), recipe, context, report);
+    auto imported = readModel(file, recipe, context, report);
     if (failed(imported))
       return std::nullopt;
     if (model.graph().node_size() == 1)
@@ -203,11 +202,12 @@ protected:
     llvm::StringRef line = llvm::StringRef(text).ltrim().split('\n').first;
     if (auto [before, after] = line.split("): "); !after.empty()) // a node's: (Add, opset 7)
       return {before.rsplit('(').second.split(", opset ").first.str(), after.str()};
-    line.consume_front(scratch.string() + ": ");
+    line.consume_front(file + ": ");
     return {"", line.str()};
   }
 
-  fs::path scratch;
+  scratch_folder scratch;
+  const std::string file = scratch / "node.onnx";
   mlir::MLIRContext context;
   Report report;
   /// By operator and number of an input of floats: whether a gradient reached it in any test.

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "runtime/files/crc32c.h"
+#include "tests/unit/scratch_folder.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -29,15 +30,13 @@ namespace {
 
 class OnnxReader : public testing::Test {
 protected:
-  OnnxReader() : folder(fs::path(testing::TempDir()) / "onnx_reader") {
-    fs::remove_all(folder);
+  OnnxReader() {
     fs::create_directories(folder / "model");
     context.loadDialect<nn::NNDialect, train::TrainDialect, mlir::func::FuncDialect>();
     context.disableMultithreading();
   }
-  ~OnnxReader() override { fs::remove_all(folder); }
 
-  std::string path(const std::string &name = "m.onnx") const { return folder / "model" / name; }
+  std::string path(const std::string &name = "m.onnx") const { return folder / ("model/" + name); }
 
   void write(const std::string &bytes, const std::string &name = "m.onnx") const {
     std::ofstream(path(name), std::ios::binary) << bytes;
@@ -56,7 +55,7 @@ protected:
     EXPECT_EQ(report.exitCode(), code);
   }
 
-  fs::path folder;
+  scratch_folder folder;
   mlir::MLIRContext context;
   Report report;
 };
@@ -140,7 +139,7 @@ TEST_F(OnnxReader, RefusesWhatIsNoModel) {
   refuse("", "not an ONNX model", ExitCode::unreadableModel);
   refuse("\x89PNG\r\n\x1a\n", "not an ONNX model", ExitCode::unreadableModel);
   refuse(std::string(100, '\0'), "not an ONNX model", ExitCode::unreadableModel);
-  EXPECT_TRUE(failed(read(folder)));
+  EXPECT_TRUE(failed(read(folder.path())));
   EXPECT_NE(report.text().find("not a regular file"), std::string::npos) << report.text();
   EXPECT_TRUE(failed(read(path("absent.onnx"))));
   EXPECT_EQ(report.exitCode(), ExitCode::unreadableModel);
@@ -188,7 +187,7 @@ TEST_F(OnnxReader, RefusesExternalDataOutsideTheFolder) {
   };
   refused("../outside.bin", "lies outside the model's folder");
   refused("a/../../outside.bin", "lies outside the model's folder");
-  refused((folder / "outside.bin").string(), "lies outside the model's folder");
+  refused(folder / "outside.bin", "lies outside the model's folder");
   refused("", "lies outside the model's folder");
   refused("a/../absent.bin", "has '..' in it, which is not allowed");
   refused("link.bin", "is a link to outside the model's folder");

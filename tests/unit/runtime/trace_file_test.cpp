@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/observe/living_bytes.h"
 #include "runtime/observe/trace_file.h"
+#include "tests/unit/scratch_folder.h"
 
-#include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
 
 namespace trainc {
@@ -11,17 +10,13 @@ namespace {
 
 using nlohmann::json;
 
-const std::string path_of_trace = testing::TempDir() + "trace_file_test.json";
-
 json written(const std::vector<rank_trace> &traces, const plan &plan) {
-  trace_file file(path_of_trace, plan);
+  scratch_folder folder;
+  trace_file file(folder / "trace.json", plan);
   for (const rank_trace &trace : traces)
     file.add(trace);
   file.publish();
-  std::ifstream in(path_of_trace);
-  json document = json::parse(in);
-  std::filesystem::remove(path_of_trace);
-  return document.at("traceEvents");
+  return json::parse(read_bytes(folder / "trace.json")).at("traceEvents");
 }
 
 std::vector<json> of_phase(const json &events, const std::string &phase) {
