@@ -46,13 +46,14 @@ start_host() {
   on $1 bash -c "ip link set lo up && ip addr add 10.55.0.1$1/24 dev eth0 && ip link set eth0 up"
 }
 
-# kill_host N: all that runs there, and its disk
+# kill_host N: all that runs there, and its disk; at once, else its daemon's end has time to stop the ranks
 kill_host() {
-  local network process
+  local network process processes=()
   network=$(readlink "/proc/$(cat "$HOSTS/$1")/ns/net")
   for process in /proc/[0-9]*; do
-    [ "$(readlink "$process/ns/net")" != "$network" ] || kill -KILL "${process#/proc/}" 2>/dev/null || true
+    [ "$(readlink "$process/ns/net")" != "$network" ] || processes+=("${process#/proc/}")
   done
+  kill -KILL "${processes[@]}" 2>/dev/null || true
   ip link del port$1 2>/dev/null || true # it goes with the host, a moment later
 }
 
