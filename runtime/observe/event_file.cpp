@@ -101,7 +101,7 @@ kept_part part_to(const std::string &path, int64_t step) {
     kept.bytes = records.end();
     kept.has_values |= head.has_values;
     if (head.has_values && head.step == step)
-      kept.tags.emplace_back(head.tag);
+      kept.tags.emplace_back(head.tag());
   }
   return kept;
 }

@@ -407,9 +407,13 @@ bool read_event(std::string_view event_and_tail, event_head &found) {
       found.step = static_cast<int64_t>(fields.number);
     else if (fields.field == event::summary && fields.type == as_length_and_bytes) {
       found.has_values = true;
-      found.tag = first_bytes(first_bytes(fields.bytes, summary::value), value::tag);
+      found.values = fields.bytes;
     }
   return fields.is_sound();
+}
+
+std::string_view event_head::tag() const {
+  return first_bytes(first_bytes(values, summary::value), value::tag);
 }
 
 } // namespace trainc

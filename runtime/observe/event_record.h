@@ -64,7 +64,9 @@ constexpr size_t most_histogram_bytes = (2 * exponent_count + 1) * 2 * sizeof(do
 struct event_head {
   int64_t step = 0;
   bool has_values = false;
-  std::string_view tag; // of the first value
+  std::string_view values;
+
+  std::string_view tag() const; // of the first value
 };
 
 constexpr size_t record_head_bytes = 12, record_tail_bytes = 4; // around an Event

@@ -40,10 +40,10 @@ bool takes(std::string_view &text, std::string_view begin) {
 }
 
 line_shape shape_of(std::string_view line) {
-  bool is_text = line.ends_with('}');
-  for (char c : line)
-    is_text &= static_cast<unsigned char>(c) >= ' ';
-  if (!is_text || !takes(line, "{\""))
+  auto least = static_cast<unsigned char>(' ');
+  for (char c : line) // all of them: such a loop is vectorised
+    least = std::min(least, static_cast<unsigned char>(c));
+  if (least < ' ' || !line.ends_with('}') || !takes(line, "{\""))
     return {};
   for (const char *kind : {step_line, memory_line, warning_line, summary_line, machine_line}) {
     std::string_view rest = line;
