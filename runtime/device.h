@@ -29,7 +29,7 @@ enum class memory_use { parameters, forward, training };
 // Scalars that a step keeps: the loss, its weight and the index check of each micro-batch, the
 // gradient norm. Before that it keeps the weights of the parts of the loss.
 constexpr int64_t kept_slots(const program &program, int64_t micro_batches) {
-  return std::max<int64_t>(4, program.loss_part_count) * micro_batches + 1;
+  return std::max<int64_t>(4, std::ssize(program.loss_parts)) * micro_batches + 1;
 }
 
 struct device_bytes {

@@ -9,6 +9,8 @@
 
 #include "runtime/element_range.h"
 
+#include <span>
+
 namespace trainc {
 
 // Fewer gradients are exchanged after the backward pass, unless it is asked for: to tell a thread
@@ -28,21 +30,9 @@ struct gradient_piece {
   element_range elements;
 };
 
-struct gradient_bucket {
-  const gradient_piece *pieces;
-  int64_t count;
-
-  const gradient_piece *begin() const { return pieces; }
-  const gradient_piece *end() const { return pieces + count; }
-};
+using gradient_bucket = std::span<const gradient_piece>;
 
 // Those of a function, in the order in which they are whole.
-struct bucket_list {
-  const gradient_bucket *buckets = nullptr;
-  int64_t count = 0;
-
-  const gradient_bucket *begin() const { return buckets; }
-  const gradient_bucket *end() const { return buckets + count; }
-};
+using bucket_list = std::span<const gradient_bucket>;
 
 } // namespace trainc

@@ -11,6 +11,7 @@
 #include "runtime/kernels/bounds.h"
 
 #include <cstdint>
+#include <span>
 
 namespace trainc {
 
@@ -59,10 +60,7 @@ struct crossing_tensor {
 
 struct chunk_boundary {
   int from, to; // chunks; gradients go back
-  const crossing_tensor *activations;
-  int64_t activation_count;
-  const crossing_tensor *gradients;
-  int64_t gradient_count;
+  std::span<const crossing_tensor> activations, gradients;
   int activation_places, gradient_places; // for messages, at the receiver
 };
 
@@ -78,8 +76,7 @@ struct chunk_program {
   int64_t activation_bytes;                // of the arena, for these functions and `evaluate`
   int64_t slot_bytes;
   int slots; // of the stash: micro-batches that are on their way through the chunk at once
-  const chunk_input *inputs;
-  int64_t input_count;
+  std::span<const chunk_input> inputs;
   range_list gradients, weight_gradients; // that either function overwrites, or has in buckets
   bucket_list buckets = {}, weight_buckets = {}; // of a program that shards gradients
 
@@ -91,20 +88,15 @@ struct chunk_program {
   }
 };
 
-struct action_list {
-  const stage_action *actions;
-  int64_t count;
-};
+using action_list = std::span<const stage_action>;
 
 struct pipeline {
   int stages;
   int64_t micro_batches; // of a step and replica
   const char *schedule;
-  const chunk_program *chunks;
-  int chunk_count;
-  const action_list *lists; // by stage
-  const chunk_boundary *boundaries;
-  int64_t boundary_count;
+  std::span<const chunk_program> chunks;
+  std::span<const action_list> lists; // by stage
+  std::span<const chunk_boundary> boundaries;
   // Where `forward` of one chunk leaves what it says of a micro-batch, in its slot.
   int loss_chunk;
   int64_t loss_offset = 0, loss_weight_offset = 0, index_check_offset = 0;
@@ -120,8 +112,8 @@ struct pipeline {
   }
   // Calls visit(chunk, its number).
   template <typename Visit> void for_each_chunk(int stage, const Visit &visit) const {
-    for (int chunk = stage; chunk < chunk_count; chunk += stages)
-      visit(chunks[chunk], chunk);
+    for (size_t chunk = stage; chunk < chunks.size(); chunk += stages)
+      visit(chunks[chunk], static_cast<int>(chunk));
   }
 };
 

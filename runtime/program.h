@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 namespace trainc {
 
@@ -195,6 +196,7 @@ struct loss_part {
 };
 
 struct program {
+  // What was compiled, and by what.
   const char *model_name;
   const char *compiler_version;
   const char *target;         // "cpu" or "cuda"
@@ -204,6 +206,16 @@ struct program {
   const char *loss_name;      // "cross_entropy"
   const char *optimizer_name; // "adamw"
   uint64_t fingerprint;       // of parameter names, shapes, order and the optimizer
+  // What is computed from the parameters: a digest of the graph, whose first two digits are the
+  // version of its rule (compiler/onnx/graph/graph_digest.h), and the loss with all factors,
+  // settings and outputs. Empty: not known.
+  const char *graph_digest = "";
+  const char *objective = "";
+  // Kernel names with the model nodes they came from, flops and bytes per launch, as text.
+  const char *kernel_list;
+  // Floating-point operations of a micro-batch's forward and backward pass, of all stages together;
+  // what is computed twice counts twice.
+  double micro_batch_flops = 0;
 
   int64_t arena_bytes[arena_count];
   int64_t arena_lower_bound[arena_count];
@@ -212,58 +224,66 @@ struct program {
   int64_t summed_bytes;         // prefix of the gradients arena that ranks sum: all of it
   int64_t optimizer_slot_bytes; // bytes of one state slot
 
-  const parameter_place *parameters;
-  int64_t parameter_count;
-  const input_place *inputs;
-  int64_t input_count;
-  const tensor_place *outputs; // model outputs, valid after `evaluate`
-  int64_t output_count;
-  const char *const *state_names; // optimizer state slots, "exp_avg", ...
-  int64_t state_count;
-
-  // Tunable values of the optimizer, then the seven which the runtime computes itself:
-  const hyperparameter *hyperparameters;
-  int64_t hyperparameter_count;
-  int64_t learning_rate_offset;  // f64 scalars in the workspace arena
-  int64_t step_offset;           // 1 for the first update
-  int64_t gradient_scale_offset; // 1 / (ranks x micro-batches): turns summed buffers into means,
-                                 // and summed gradients where there is no `loss_weight`
-  int64_t clip_norm_offset;      // largest global gradient norm; infinity: no clipping
-  int64_t clip_value_offset;     // largest number of a gradient; infinity: no clipping
-  int64_t loss_limit_offset;     // of the step's loss; infinity: none
-  // Written by `update`: norm of the step's gradient before clipping. Not finite, or negative where
-  // the loss is above its limit: the step was skipped, and parameters, buffers and states are what
-  // they were.
-  int64_t gradient_norm_offset;
-
-  // Whether forward_backward draws random numbers, and where it finds the key that they follow
-  // from: 64 bits in the workspace arena, which the runtime computes for each micro-batch.
-  bool draws_random_numbers = false;
-  int64_t random_key_offset = 0;
-
-  tensor_place loss; // scalar, written by forward_backward and evaluate
-
-  const export_initializer *exports;
-  int64_t export_count;
-
   // Entry functions. None allocates. forward_backward overwrites the gradients arena
   // with the gradients of the mean loss of one micro-batch, times its weight; update reads the
   // summed gradients and changes parameters and optimizer state; evaluate is forward only.
   void (*forward_backward)(const arenas &);
   void (*update)(const arenas &);
   void (*evaluate)(const arenas &);
+  // Writes the weights of the parts of the loss, from the batch alone; null where none has one.
+  void (*count_labels)(const arenas &) = nullptr;
+  // Makes the 16-bit copies of parameters that forward_backward reads, which lie after the
+  // parameters in their arena; update makes them too. Null where there are none.
+  void (*round_parameters)(const arenas &) = nullptr;
 
-  // Kernel names with the model nodes they came from, flops and bytes per launch,
-  // as text for `info`; the memory plan as text.
-  const char *kernel_list;
+  std::span<const parameter_place> parameters = {};
+  std::span<const input_place> inputs = {};
+  std::span<const tensor_place> outputs = {}; // of the model, valid after `evaluate`
+  // What evaluate tells about the outputs besides.
+  std::span<const metric_place> metrics = {};
+  // What the loss is the sum of, where it is more than one mean; then it has no `loss_weight` and
+  // no `sample_losses`, and that of forward_backward is the micro-batch's share of the step's: the
+  // mean over micro-batches is the step's loss.
+  std::span<const loss_part> loss_parts = {};
+  std::span<const checked_index> checked_indexes = {};
+  std::span<const char *const> state_names = {}; // optimizer state slots, "exp_avg", ...
+  std::span<const hyperparameter> hyperparameters = {};
+  std::span<const export_initializer> exports = {};
+  // Parameters by what the state of PyTorch's module calls them, under each of their names; what is
+  // not here nor in pieces has a name that an exporter made up.
+  std::span<const export_initializer> module_tensors = {};
+  std::span<const state_piece> state_pieces = {};
+  std::span<const state_constant> state_constants = {};
+  // The optimizer's states, where they do not look like their parameters: all of them, by the names
+  // that checkpoints have, without `optimizer/`. None: each slot has the parameters' layout.
+  std::span<const tensor_place> state_places = {};
+  std::span<const adapter> adapters = {};
+  std::span<const quantized_weight> quantized_weights = {};
+  // Other frozen weights lie in the file of parameters, after these in the arena.
+  std::span<const frozen_part> frozen_parts = {};
 
-  // Two f64 which forward_backward and evaluate write: the number, from 1, of the first of
-  // `checked_indexes` that was out of range, and such an index; 0 where none was. Out of range is
-  // clamped in memory, so the results are those of other indexes.
-  tensor_place index_check = {};
-  const checked_index *checked_indexes = nullptr;
-  int64_t checked_index_count = 0;
+  // f64 scalars in the workspace arena, which the runtime sets.
+  int64_t learning_rate_offset;
+  int64_t step_offset;           // 1 for the first update
+  int64_t gradient_scale_offset; // 1 / (ranks x micro-batches): turns summed buffers into means,
+                                 // and summed gradients where there is no `loss_weight`
+  int64_t clip_norm_offset;      // largest global gradient norm; infinity: no clipping
+  int64_t clip_value_offset;     // largest number of a gradient; infinity: no clipping
+  int64_t loss_limit_offset;     // of the step's loss; infinity: none
+  // forward_backward multiplies all gradients by it, update divides them by it. Negative: there is
+  // none.
+  int64_t loss_scale_offset = -1;
+  // One that `update` writes: norm of the step's gradient before clipping. Not finite, or negative
+  // where the loss is above its limit: the step was skipped, and parameters, buffers and states are
+  // what they were.
+  int64_t gradient_norm_offset;
+  // Whether forward_backward draws random numbers, and where it finds the key that they follow
+  // from: 64 bits in the workspace arena, which the runtime computes for each micro-batch.
+  bool draws_random_numbers = false;
+  int64_t random_key_offset = 0;
 
+  tensor_place loss = {};              // scalar, written by forward_backward and evaluate
+  bool loss_is_log_perplexity = false; // exp of it tells people more
   // What the mean loss of a micro-batch weighs in that of the step: a scalar that forward_backward
   // and evaluate write, the share of the labels that count. No name: always 1. Where the f64 in the
   // workspace arena is above 0, forward_backward always takes 1.
@@ -277,41 +297,13 @@ struct program {
   // workspace arena is above 0, which the runtime sets for a batch that it could not read.
   tensor_place step_totals = {};
   int64_t batch_fault_offset = 0;
-  // `update` changes the elements of arenas.updated alone: each follows from those at its place.
-  bool updates_in_parts = false;
-  // What evaluate tells about the outputs besides.
-  const metric_place *metrics = nullptr;
-  int64_t metric_count = 0;
-  // What the loss is the sum of, where it is more than one mean; then it has no `loss_weight` and
-  // no `sample_losses`, and that of forward_backward is the micro-batch's share of the step's: the
-  // mean over micro-batches is the step's loss.
-  const loss_part *loss_parts = nullptr;
-  int64_t loss_part_count = 0;
-  // Writes the weights of the parts, from the batch alone; null where none has one.
-  void (*count_labels)(const arenas &) = nullptr;
-  bool loss_is_log_perplexity = false; // exp of it tells people more
+  // Two f64 which forward_backward and evaluate write: the number, from 1, of the first of
+  // `checked_indexes` that was out of range, and such an index; 0 where none was. Out of range is
+  // clamped in memory, so the results are those of other indexes.
+  tensor_place index_check = {};
+
   // Of a step that is cut into stages; forward_backward is null then.
   const pipeline *stages = nullptr;
-  // Floating-point operations of a micro-batch's forward and backward pass, of all stages together;
-  // what is computed twice counts twice.
-  double micro_batch_flops = 0;
-  // What is computed from the parameters: a digest of the graph, whose first two digits are the
-  // version of its rule (compiler/onnx/graph/graph_digest.h), and the loss with all factors,
-  // settings and outputs. Empty: not known.
-  const char *graph_digest = "";
-  const char *objective = "";
-  // Parameters by what the state of PyTorch's module calls them, under each of their names; what is
-  // not here nor in pieces has a name that an exporter made up.
-  const export_initializer *module_tensors = nullptr;
-  int64_t module_tensor_count = 0;
-  const state_piece *state_pieces = nullptr;
-  int64_t state_piece_count = 0;
-  const state_constant *state_constants = nullptr;
-  int64_t state_constant_count = 0;
-  // The optimizer's states, where they do not look like their parameters: all of them, by the names
-  // that checkpoints have, without `optimizer/`. Null: each slot has the parameters' layout.
-  const tensor_place *state_places = nullptr;
-  int64_t state_place_count = 0;
   // No rank keeps all gradients: functions make them in buckets, in the activations arena, and
   // overwrite no gradients arena.
   bool shards_gradients = false;
@@ -321,29 +313,19 @@ struct program {
   // The largest tensor that ranks exchange while forward_backward, or the functions of a chunk, run
   // (arenas.ranks); 0: none.
   int64_t rank_exchange_bytes = 0;
-  // f64 in the workspace arena, which the runtime sets: forward_backward multiplies all gradients
-  // by it, update divides them by it. Negative: there is none.
-  int64_t loss_scale_offset = -1;
-  // Makes the 16-bit copies of parameters that forward_backward reads, which lie after the
-  // parameters in their arena; update makes them too. Null where there are none.
-  void (*round_parameters)(const arenas &) = nullptr;
+  // `update` changes the elements of arenas.updated alone: each follows from those at its place.
+  bool updates_in_parts = false;
   // `update` is called for one gradient after the other while forward_backward goes on
   // (arenas.updated), which makes them in the activations arena: there is no gradients arena. It
   // sees rows of so many elements, zero after the gradient's last, and finds the sum of all
   // gradients' squares in an f64 of the workspace arena.
   bool updates_in_backward = false;
   int64_t update_row = 1, sum_of_squares_offset = -1;
+
   // The last of the parameters, which have the arena of frozen weights, of any type, side by side
   // in it from 64-byte lines on. No checkpoint has them.
   int64_t frozen_count = 0, frozen_bytes = 0;
   const char *frozen_digest = ""; // of their values
-  const adapter *adapters = nullptr;
-  int64_t adapter_count = 0;
-  const quantized_weight *quantized_weights = nullptr;
-  int64_t quantized_weight_count = 0;
-  // Others of them lie in the file of parameters, after these in the arena.
-  const frozen_part *frozen_parts = nullptr;
-  int64_t frozen_part_count = 0;
 };
 
 // Whether the address is in the arena of parameters.

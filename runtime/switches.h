@@ -18,14 +18,14 @@ template <typename Value, typename Name, typename Problem>
 void check_switches(const program &program, const Value &value, const Name &name,
                     const Problem &problem) {
   const auto number_of = [&](const char *wanted) {
-    for (int64_t i = 0; i < program.hyperparameter_count; ++i)
+    for (int64_t i = 0; i < std::ssize(program.hyperparameters); ++i)
       if (strcmp(program.hyperparameters[i].name, wanted) == 0)
         return i;
     throw failure(exit_internal,
                   std::string("internal error: the program has no hyperparameter '") + wanted +
                       "', which another one needs");
   };
-  for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
+  for (int64_t i = 0; i < std::ssize(program.hyperparameters); ++i) {
     const hyperparameter &own = program.hyperparameters[i];
     if (!own.needs_above_zero || value(i) == 0)
       continue;

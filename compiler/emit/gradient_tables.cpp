@@ -92,7 +92,7 @@ static std::vector<SmallVector<Piece>> tableOf(func::FuncOp function) {
 std::string trainc::printBuckets(func::FuncOp function, SourceWriter &writer) {
   const auto buckets = tableOf(function);
   if (buckets.empty())
-    return "{}";
+    return "";
   const std::string pieces = ("gradients_of_" + function.getName()).str();
   const std::string table = ("buckets_of_" + function.getName()).str();
   std::vector<std::string> rows;
@@ -112,5 +112,5 @@ std::string trainc::printBuckets(func::FuncOp function, SourceWriter &writer) {
   for (const std::string &row : rows)
     writer.line(row);
   writer.line("};");
-  return "{" + table + ", " + std::to_string(rows.size()) + "}";
+  return table;
 }

@@ -9,8 +9,8 @@
 
 namespace trainc {
 
-/// Prints the buckets of a function; the `bucket_list` of them: `{buckets_of_backward_0, 3}`, or
-/// `{}` where it has none.
+/// Prints the buckets of a function; the `bucket_list` of them: `buckets_of_backward_0`, or
+/// nothing where it has none.
 std::string printBuckets(mlir::func::FuncOp function, SourceWriter &writer);
 
 } // namespace trainc

@@ -34,9 +34,7 @@ public:
     Rows lists;
     for (int stage = 0; stage < pipeline.getStages(); ++stage)
       lists.push_back(
-          "{" +
-          table("stage_action", "actions_of_stage_" + std::to_string(stage), actionRows(stage)) +
-          "}");
+          table("stage_action", "actions_of_stage_" + std::to_string(stage), actionRows(stage)));
     table("action_list", "action_lists", lists);
     writer.line();
     writer.line("constexpr pipeline step_pipeline = {");
@@ -44,10 +42,8 @@ public:
     writer.line(".micro_batches = " + std::to_string(pipeline.getMicroBatches()) + ",");
     writer.line(".schedule = " + stringLiteral(pipeline.getSchedule().getValue()) + ",");
     writer.line(".chunks = chunk_programs,");
-    writer.line(".chunk_count = " + std::to_string(chunks.size()) + ",");
     writer.line(".lists = action_lists,");
     writer.line(".boundaries = chunk_boundaries,");
-    writer.line(".boundary_count = " + std::to_string(boundaries.size()) + ",");
     writer.line(".loss_chunk = " + std::to_string(lossChunk) + ",");
     for (const std::string &line : scalars)
       writer.line(line);
@@ -55,16 +51,16 @@ public:
   }
 
 private:
-  /// Name and count of a table, which is written where it has rows.
+  /// Name of a table, which is written where it has rows.
   std::string table(StringRef type, const std::string &name, const Rows &rows) {
     if (rows.empty())
-      return "nullptr, 0";
+      return "{}";
     writer.line();
     writer.line(("constexpr " + type + " " + name + "[] = {").str());
     for (const std::string &row : rows)
       writer.line(row + ",");
     writer.line("};");
-    return name + ", " + std::to_string(rows.size());
+    return name;
   }
 
   static Rows tensorRows(const std::vector<CrossingTensor> &tensors) {
@@ -105,11 +101,13 @@ private:
     return texts;
   }
 
-  static Rows gradientRows(func::FuncOp function) {
+  /// A range_list of the gradients that a function makes.
+  std::string ranges(const std::string &name, func::FuncOp function) {
     Rows rows;
     for (ElementRange range : gradientRangesOf(function))
       rows.push_back(llvm::formatv("{{{0}, {1}}", range.begin, range.end));
-    return rows;
+    std::string list = table("element_range", name, rows);
+    return rows.empty() ? list : "{" + list + ", " + std::to_string(rows.size()) + "}";
   }
 
   Rows actionRows(int stage) {
@@ -151,16 +149,18 @@ private:
     auto bytes = forward->getAttrOfType<DenseI64ArrayAttr>("kernel.chunk_bytes");
     std::string suffix = "_of_chunk_" + std::to_string(chunk);
     std::string read = table("chunk_input", "inputs" + suffix, inputRows(chunk));
-    std::string first = table("element_range", "gradients" + suffix, gradientRows(backward));
-    std::string second = table("element_range", "weight_gradients" + suffix,
-                               weights ? gradientRows(weights) : Rows());
-    std::string buckets = printBuckets(backward, writer);
-    std::string weightBuckets = weights ? printBuckets(weights, writer) : "{}";
-    std::string sharded =
-        shardsGradients(module) ? ", " + buckets + ", " + weightBuckets : std::string();
+    std::string first = ranges("gradients" + suffix, backward);
+    std::string second = weights ? ranges("weight_gradients" + suffix, weights) : "{}";
+    auto bucketsOf = [&](func::FuncOp function) {
+      std::string buckets = function ? printBuckets(function, writer) : "";
+      return ", " + (buckets.empty() ? "{}" : buckets);
+    };
+    std::string sharded;
+    if (shardsGradients(module))
+      sharded = bucketsOf(backward) + bucketsOf(weights);
     chunks.push_back(llvm::formatv(
-        "{{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {{{7}}, {{{8}}{9}}", forward.getName(),
-        backward.getName(), weights ? weights.getName() : StringRef("nullptr"), bytes[0], bytes[1],
+        "{{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}{9}}", forward.getName(), backward.getName(),
+        weights ? weights.getName() : StringRef("nullptr"), bytes[0], bytes[1],
         plan.schedule.stashSlots[chunk], read, first, second, sharded));
   }
 

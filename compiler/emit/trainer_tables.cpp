@@ -32,17 +32,24 @@ static_assert(int(arena_kind::parameters) == int(kernel::Arena::parameters) &&
 
 namespace {
 
+std::string row(ArrayRef<std::string> cells) { return "{" + llvm::join(cells, ", ") + "}"; }
+
+std::string numbers(ArrayRef<int64_t> list) {
+  return row(llvm::map_to_vector(list, [](int64_t number) { return std::to_string(number); }));
+}
+
+std::string textOf(StringRef text) { return text.empty() ? "" : stringLiteral(text); }
+
+std::string boolean(bool value) { return value ? "true" : "false"; }
+
 std::string dataType(Type type) { return ("data_type::" + elementTypeOf(type).runtimeName).str(); }
 
 std::string placeText(StringRef name, Type type, kernel::PlaceAttr place) {
   auto tensor = cast<RankedTensorType>(type);
-  std::string shape;
-  for (int64_t size : tensor.getShape())
-    shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-  return llvm::formatv("{{{0}, {1}, {2}, {{{3}}, arena_kind::{4}, {5}}", stringLiteral(name),
-                       dataType(type), tensor.getRank(), shape,
-                       kernel::stringifyArena(place.getArena()), place.getOffset())
-      .str();
+  return row({stringLiteral(name), dataType(type), std::to_string(tensor.getRank()),
+              numbers(tensor.getShape()),
+              ("arena_kind::" + kernel::stringifyArena(place.getArena())).str(),
+              std::to_string(place.getOffset())});
 }
 
 /// Operations of forward and backward pass, whether in one function or in those of chunks.
@@ -54,6 +61,97 @@ double microBatchFlops(ModuleOp module) {
       flops += entry.flops;
   }
   return flops;
+}
+
+std::vector<std::string> stateNames(const ProgramTables &tables) {
+  std::vector<std::string> rows;
+  for (const std::string &name : tables.stateNames)
+    rows.push_back(stringLiteral(name));
+  return rows;
+}
+
+/// What an initializer of the file has that the parameter has not: its type of floats, or its
+/// integers.
+std::vector<std::string> formOf(const ExportEntry &entry) {
+  if (entry.shape.empty())
+    return entry.type.empty() ? std::vector<std::string>()
+                              : std::vector<std::string>{"data_type::" + entry.type};
+  const auto number = llvm::StringSwitch<int64_t>(entry.type) // in ONNX
+                          .Case("u8", 2)
+                          .Case("i8", 3)
+                          .Case("u4", 21)
+                          .Default(22);
+  return {"data_type::f32", std::to_string(number), std::to_string(entry.shape.size()),
+          numbers(entry.shape)};
+}
+
+std::vector<std::string> exportRows(ArrayRef<ExportEntry> entries) {
+  std::vector<std::string> rows;
+  for (const ExportEntry &entry : entries) {
+    std::vector<std::string> cells = {stringLiteral(entry.name), stringLiteral(entry.parameterName),
+                                      boolean(entry.transposed)};
+    llvm::append_range(cells, formOf(entry));
+    rows.push_back(row(cells));
+  }
+  return rows;
+}
+
+std::vector<std::string> pieceRows(const ProgramTables &tables) {
+  std::vector<std::string> rows;
+  for (const StatePiece &piece : tables.statePieces)
+    rows.push_back(
+        row({stringLiteral(piece.tensor), stringLiteral(piece.parameterName),
+             std::to_string(piece.from), std::to_string(piece.to), std::to_string(piece.count)}));
+  return rows;
+}
+
+std::vector<std::string> constantRows(const ProgramTables &tables) {
+  std::vector<std::string> rows;
+  for (const StateConstant &constant : tables.stateConstants)
+    rows.push_back(row({stringLiteral(constant.name), std::to_string(constant.bytes),
+                        std::to_string(constant.checksum) + "u"}));
+  return rows;
+}
+
+std::vector<std::string> statePlaces(ModuleOp module) {
+  std::vector<std::string> rows;
+  for (const train::StatePlace &state : train::statePlacesOf(module)) {
+    auto place =
+        kernel::PlaceAttr::get(module.getContext(), kernel::Arena::optimizer_state, state.offset);
+    rows.push_back(placeText((state.name.getValue() + "/" + state.parameter.getValue()).str(),
+                             RankedTensorType::get(state.shape, state.element), place));
+  }
+  return rows;
+}
+
+std::vector<std::string> adapterRows(const ProgramTables &tables) {
+  std::vector<std::string> rows;
+  for (const AdapterEntry &adapter : tables.adapters)
+    rows.push_back(
+        row({stringLiteral(adapter.module), stringLiteral(adapter.weight), stringLiteral(adapter.a),
+             stringLiteral(adapter.b), floatLiteral(llvm::APFloat(adapter.alpha)),
+             floatLiteral(llvm::APFloat(adapter.dropout)), boolean(adapter.isInByOut),
+             boolean(adapter.isModulesInByOut)}));
+  return rows;
+}
+
+std::vector<std::string> quantizedRows(ModuleOp module) {
+  std::vector<std::string> rows;
+  for (const auto &[name, form] : train::quantizedForms(module)) {
+    auto shape = cast<RankedTensorType>(form.getWeight()).getShape();
+    rows.push_back(row({stringLiteral(name.getValue()), stringLiteral(form.getScales().getValue()),
+                        form.getZeros() ? stringLiteral(form.getZeros().getValue()) : "nullptr",
+                        numbers(form.getLayout()), std::to_string(shape.size()), numbers(shape)}));
+  }
+  return rows;
+}
+
+std::vector<std::string> frozenParts(ModuleOp module) {
+  std::vector<std::string> rows;
+  if (ArrayAttr parts = train::frozenPartsOf(module))
+    for (auto part : parts.getAsRange<DenseI64ArrayAttr>())
+      rows.push_back(numbers(part.asArrayRef()));
+  return rows;
 }
 
 class TablePrinter {
@@ -72,18 +170,16 @@ private:
     failed = true;
     return kernel::PlaceAttr::get(module.getContext(), kernel::Arena::workspace, 0);
   }
-  /// Opens a table unless it would be empty; a C++ array cannot be.
+  /// Prints a table unless it would be empty; a C++ array cannot be.
   void table(StringRef type, StringRef name, ArrayRef<std::string> rows) {
     if (rows.empty())
       return;
+    tableNames.push_back(name);
     writer.line();
     writer.line("constexpr " + type + " " + name + "[] = {");
     for (const std::string &row : rows)
       writer.line(row + ",");
     writer.line("};");
-  }
-  static std::string tableName(StringRef name, size_t count) {
-    return count == 0 ? "nullptr" : name.str();
   }
   void collectArguments(func::FuncOp function);
   void addParameter(StringRef tensor, StringRef role, bool decays, bool isInfinite = false,
@@ -91,18 +187,32 @@ private:
   void addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
                 std::optional<int64_t> ignored, std::optional<int64_t> low);
   void collectOutputs(func::FuncOp function);
-  void collectStatePlaces();
   std::vector<std::string> metricRows() const;
   std::vector<std::string> partRows() const;
-  std::vector<std::string> adapterRows() const;
-  std::vector<std::string> quantizedRows() const;
-  std::vector<std::string> frozenParts() const;
+  std::vector<std::string> hyperparameterRows();
   void findStepTotals(func::FuncOp function);
   void collectStepScalars(func::FuncOp function);
   void addIndexCheck(train::IndexCheckAttr check, const std::string &place);
   void collectScalars(func::FuncOp function);
   int64_t scalar(StringRef name, bool required);
+  LogicalResult collect();
+  void printTables();
+  void printKernelList();
+
+  /// Of the program; none where the value is empty.
+  void field(StringRef name, StringRef value) {
+    if (!value.empty())
+      writer.line("  ." + name + " = " + value + ",");
+  }
+  void stepScalarOffset(StringRef name);
   void printProgram();
+  void printIdentity();
+  void printMemory();
+  void printFunctions();
+  void printScalars();
+  void printLoss();
+  void printStep();
+  void printFrozen();
   std::string arenaList(StringRef attribute);
 
   ModuleOp module;
@@ -110,12 +220,13 @@ private:
   const MemoryNames &names;
   SourceWriter writer;
   bool failed = false;
-  std::string buckets = "{}"; // of @forward_backward
+  func::FuncOp training;             // @forward_backward; null: there is none
+  std::vector<StringRef> tableNames; // that are printed: fields of the program, in its order
+  std::string buckets;               // of @forward_backward
   std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
       parameterType = "data_type::f32";
   std::vector<std::string> frozen; // of parameters, which have them last
-  std::vector<std::string> inputNames, parameters, inputs, outputs, checkedIndexes, hyperparameters,
-      exports, moduleTensors, statePieces, stateConstants, states, statePlaces;
+  std::vector<std::string> inputNames, parameters, inputs, outputs, checkedIndexes;
   struct Part {
     std::string value, weight = "{}", samples = "{}"; // places
     bool isSum = false;
@@ -142,7 +253,7 @@ void TablePrinter::collectArguments(func::FuncOp function) {
     std::string tensor = placeText(name, type, placeOf(function.getArgAttrDict(i), name));
     if (auto parameter = dyn_cast_or_null<train::ParameterAttr>(role)) {
       if (train::storedTypeOf(module, parameter.getName())) {
-        frozen.push_back("{" + tensor + ", parameter_role::frozen, false}");
+        frozen.push_back(row({tensor, "parameter_role::frozen", "false"}));
         continue;
       }
       parameterType = dataType(type);
@@ -178,19 +289,23 @@ void TablePrinter::collectStepScalars(func::FuncOp function) {
 
 void TablePrinter::addParameter(StringRef tensor, StringRef role, bool decays, bool isInfinite,
                                 StringRef group) {
-  std::string more = isInfinite ? ", true" : group.empty() ? "" : ", false";
+  std::vector<std::string> cells = {tensor.str(), ("parameter_role::" + role).str(),
+                                    boolean(decays)};
+  if (isInfinite || !group.empty())
+    cells.push_back(boolean(isInfinite));
   if (!group.empty())
-    more += ", " + stringLiteral(group);
-  parameters.push_back(llvm::formatv("{{{0}, parameter_role::{1}, {2}{3}}", tensor, role,
-                                     decays ? "true" : "false", more));
+    cells.push_back(stringLiteral(group));
+  parameters.push_back(row(cells));
 }
 
 void TablePrinter::addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
                             std::optional<int64_t> ignored, std::optional<int64_t> low) {
-  inputs.push_back(llvm::formatv("{{{0}, {1}, {2}, {3}{4}}", tensor, isLabel ? "true" : "false",
-                                 bound.value_or(0),
-                                 ignored ? "true, " + integerLiteral(*ignored) : "false, 0",
-                                 low ? ", " + integerLiteral(*low) : ""));
+  std::vector<std::string> cells = {tensor.str(), boolean(isLabel),
+                                    std::to_string(bound.value_or(0)), boolean(ignored.has_value()),
+                                    integerLiteral(ignored.value_or(0))};
+  if (low)
+    cells.push_back(integerLiteral(*low));
+  inputs.push_back(row(cells));
 }
 
 void TablePrinter::collectOutputs(func::FuncOp function) {
@@ -221,20 +336,30 @@ void TablePrinter::collectOutputs(func::FuncOp function) {
   }
 }
 
-void TablePrinter::collectStatePlaces() {
-  for (const train::StatePlace &state : train::statePlacesOf(module)) {
-    auto place =
-        kernel::PlaceAttr::get(module.getContext(), kernel::Arena::optimizer_state, state.offset);
-    statePlaces.push_back(
-        placeText((state.name.getValue() + "/" + state.parameter.getValue()).str(),
-                  RankedTensorType::get(state.shape, state.element), place));
+std::vector<std::string> TablePrinter::hyperparameterRows() {
+  std::vector<std::string> rows;
+  for (const HyperparameterEntry &entry : tables.hyperparameters) {
+    std::vector<std::string> cells = {stringLiteral(entry.name),
+                                      floatLiteral(llvm::APFloat(entry.defaultValue)),
+                                      stringLiteral(entry.help),
+                                      std::to_string(scalar(entry.name, true)),
+                                      entry.follows.empty() ? "nullptr"
+                                                            : stringLiteral(entry.follows),
+                                      floatLiteral(llvm::APFloat(entry.least)),
+                                      floatLiteral(llvm::APFloat(entry.limit)),
+                                      boolean(entry.mayBeLimit)};
+    if (!entry.needsAboveZero.empty())
+      llvm::append_values(cells, stringLiteral(entry.needsAboveZero),
+                          stringLiteral(entry.needsZero));
+    rows.push_back(row(cells));
   }
+  return rows;
 }
 
 std::vector<std::string> TablePrinter::metricRows() const {
   std::vector<std::string> rows;
   for (const auto &[place, weight] : metrics)
-    rows.push_back("{" + place + ", " + (weight ? metricWeights.at(*weight) : "{}") + "}");
+    rows.push_back(row({place, weight ? metricWeights.at(*weight) : "{}"}));
   return rows;
 }
 
@@ -242,22 +367,9 @@ std::vector<std::string> TablePrinter::partRows() const {
   std::vector<std::string> rows;
   for (const auto &[number, part] : parts) {
     auto scale = partScales.find(number);
-    rows.push_back("{" + part.value + ", " + part.weight + ", " + part.samples + ", " +
-                   (part.isSum ? "true" : "false") + ", " +
-                   std::to_string(scale == partScales.end() ? -1 : scale->second) + "}");
+    rows.push_back(row({part.value, part.weight, part.samples, boolean(part.isSum),
+                        std::to_string(scale == partScales.end() ? -1 : scale->second)}));
   }
-  return rows;
-}
-
-std::vector<std::string> TablePrinter::adapterRows() const {
-  std::vector<std::string> rows;
-  for (const AdapterEntry &adapter : tables.adapters)
-    rows.push_back("{" + stringLiteral(adapter.module) + ", " + stringLiteral(adapter.weight) +
-                   ", " + stringLiteral(adapter.a) + ", " + stringLiteral(adapter.b) + ", " +
-                   floatLiteral(llvm::APFloat(adapter.alpha)) + ", " +
-                   floatLiteral(llvm::APFloat(adapter.dropout)) + ", " +
-                   (adapter.isInByOut ? "true" : "false") + ", " +
-                   (adapter.isModulesInByOut ? "true" : "false") + "}");
   return rows;
 }
 
@@ -271,8 +383,8 @@ void TablePrinter::findStepTotals(func::FuncOp update) {
 void TablePrinter::addIndexCheck(train::IndexCheckAttr check, const std::string &place) {
   indexCheckPlace = place;
   for (auto index : check.getChecks().getAsRange<train::CheckedIndexAttr>())
-    checkedIndexes.push_back(llvm::formatv("{{{0}, {1}, {2}}", stringLiteral(index.getNode()),
-                                           index.getLow(), index.getEnd()));
+    checkedIndexes.push_back(row({stringLiteral(index.getNode()), std::to_string(index.getLow()),
+                                  std::to_string(index.getEnd())}));
 }
 
 void TablePrinter::collectScalars(func::FuncOp function) {
@@ -310,23 +422,12 @@ std::string TablePrinter::arenaList(StringRef attribute) {
   return text + "}";
 }
 
-void TablePrinter::printProgram() {
-  train::LayoutAttr layout = train::layoutOf(module);
-  int64_t width = parameterType == "data_type::f64" ? 8 : 4;
-  int64_t slot = layout ? layout.trainedElements() * width : 0;
-  auto field = [&](StringRef name, const llvm::Twine &value) {
-    writer.line("  ." + name + " = " + value + ",");
-  };
-  auto list = [&](StringRef name, StringRef count, const std::vector<std::string> &rows) {
-    field(name, tableName(name, rows.size()));
-    field(count, llvm::Twine(rows.size()));
-  };
-  auto listOfAny = [&](StringRef name, StringRef count, const std::vector<std::string> &rows) {
-    if (!rows.empty())
-      list(name, count, rows);
-  };
-  writer.line();
-  writer.line("extern const program trainer_program = {");
+void TablePrinter::stepScalarOffset(StringRef name) {
+  if (auto found = stepScalars.find(name); found != stepScalars.end())
+    field((name + "_offset").str(), std::to_string(found->second));
+}
+
+void TablePrinter::printIdentity() {
   field("model_name", stringLiteral(tables.modelName));
   field("compiler_version", stringLiteral(tables.compilerVersion));
   field("target", stringLiteral(tables.target.name));
@@ -336,124 +437,105 @@ void TablePrinter::printProgram() {
   field("loss_name", stringLiteral(tables.lossName));
   field("optimizer_name", stringLiteral(tables.optimizerName));
   field("fingerprint", "0x" + llvm::utohexstr(tables.fingerprint, true) + "u");
+  field("graph_digest", textOf(tables.graphDigest));
+  field("objective", textOf(tables.objective));
+  field("kernel_list", "kernel_list");
+  if (double flops = microBatchFlops(module))
+    field("micro_batch_flops", floatLiteral(llvm::APFloat(flops)));
+}
+
+void TablePrinter::printMemory() {
+  train::LayoutAttr layout = train::layoutOf(module);
+  const int64_t width = parameterType == "data_type::f64" ? 8 : 4;
+  auto bytes = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
+  auto bytesOfArena = [&](kernel::Arena arena) {
+    const auto number = static_cast<int64_t>(arena);
+    return std::to_string(bytes && number < bytes.size() ? bytes[number] : 0);
+  };
   field("arena_bytes", arenaList("kernel.arena_bytes"));
   field("arena_lower_bound", arenaList("kernel.arena_lower_bound"));
   field("constants", constantsAddress(names));
-  auto bytes = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
-  constexpr auto constants = static_cast<size_t>(kernel::Arena::constants);
-  field("constant_bytes",
-        llvm::Twine(bytes && bytes.asArrayRef().size() > constants ? bytes[constants] : 0));
-  auto arenas = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
-  constexpr auto gradients = static_cast<size_t>(kernel::Arena::gradients);
-  field("summed_bytes", llvm::Twine(arenas ? arenas[gradients] : 0));
-  field("optimizer_slot_bytes", llvm::Twine(slot));
-  list("parameters", "parameter_count", parameters);
-  list("inputs", "input_count", inputs);
-  list("outputs", "output_count", outputs);
-  list("state_names", "state_count", states);
-  list("hyperparameters", "hyperparameter_count", hyperparameters);
-  bool update = static_cast<bool>(module.lookupSymbol("update"));
-  for (StringRef name : {"learning_rate", "step", "gradient_scale", "clip_norm", "clip_value",
-                         "loss_limit", "gradient_norm"})
-    field((name + "_offset").str(), llvm::Twine(scalar(name, update)));
-  field("draws_random_numbers", stepScalars.contains("random_key") ? "true" : "false");
-  field("random_key_offset", llvm::Twine(stepScalars.lookup("random_key")));
-  field("loss", lossPlace.empty() ? "{}" : lossPlace);
-  list("exports", "export_count", exports);
+  field("constant_bytes", bytesOfArena(kernel::Arena::constants));
+  field("summed_bytes", bytesOfArena(kernel::Arena::gradients));
+  field("optimizer_slot_bytes", std::to_string(layout ? layout.trainedElements() * width : 0));
+}
+
+void TablePrinter::printFunctions() {
   for (StringRef entry : {"forward_backward", "update", "evaluate"})
     field(entry, module.lookupSymbol(entry) ? entry : "nullptr");
-  field("kernel_list", "kernel_list");
-  if (!checkedIndexes.empty()) {
-    field("index_check", indexCheckPlace);
-    list("checked_indexes", "checked_index_count", checkedIndexes);
-  }
-  if (!lossWeightPlace.empty())
-    field("loss_weight", lossWeightPlace);
-  if (stepScalars.contains("mean_per_batch"))
-    field("mean_per_batch_offset", llvm::Twine(stepScalars.lookup("mean_per_batch")));
-  if (!sampleLossesPlace.empty())
-    field("sample_losses", sampleLossesPlace);
-  if (!stepTotalsPlace.empty()) {
-    field("step_totals", stepTotalsPlace);
-    field("batch_fault_offset", llvm::Twine(stepScalars.lookup("batch_fault")));
-  }
-  if (!updatesInParts(module).empty())
-    field("updates_in_parts", "true");
-  listOfAny("metrics", "metric_count", metricRows());
-  listOfAny("loss_parts", "loss_part_count", partRows());
-  if (module.lookupSymbol("count_labels"))
-    field("count_labels", "count_labels");
-  if (tables.lossIsLogPerplexity)
-    field("loss_is_log_perplexity", "true");
+  for (StringRef entry : {"count_labels", "round_parameters"})
+    if (module.lookupSymbol(entry))
+      field(entry, entry);
+}
+
+void TablePrinter::printScalars() {
+  const bool updates = module.lookupSymbol("update") != nullptr;
+  auto offset = [&](StringRef name) {
+    field((name + "_offset").str(), std::to_string(scalar(name, updates)));
+  };
+  for (StringRef name :
+       {"learning_rate", "step", "gradient_scale", "clip_norm", "clip_value", "loss_limit"})
+    offset(name);
+  stepScalarOffset("loss_scale");
+  offset("gradient_norm");
+  field("draws_random_numbers", stepScalars.contains("random_key") ? "true" : "");
+  stepScalarOffset("random_key");
+}
+
+void TablePrinter::printLoss() {
+  field("loss", lossPlace);
+  field("loss_is_log_perplexity", tables.lossIsLogPerplexity ? "true" : "");
+  field("loss_weight", lossWeightPlace);
+  stepScalarOffset("mean_per_batch");
+  field("sample_losses", sampleLossesPlace);
+  field("step_totals", stepTotalsPlace);
+  stepScalarOffset("batch_fault");
+  field("index_check", indexCheckPlace);
+}
+
+void TablePrinter::printStep() {
   if (train::pipelineOf(module))
     field("stages", "&step_pipeline");
-  if (double flops = microBatchFlops(module))
-    field("micro_batch_flops", floatLiteral(llvm::APFloat(flops)));
-  if (!tables.graphDigest.empty())
-    field("graph_digest", stringLiteral(tables.graphDigest));
-  if (!tables.objective.empty())
-    field("objective", stringLiteral(tables.objective));
-  listOfAny("module_tensors", "module_tensor_count", moduleTensors);
-  listOfAny("state_pieces", "state_piece_count", statePieces);
-  listOfAny("state_constants", "state_constant_count", stateConstants);
-  listOfAny("state_places", "state_place_count", statePlaces);
-  if (shardsGradients(module))
-    field("shards_gradients", "true");
-  if (buckets != "{}")
-    field("buckets", buckets);
+  field("shards_gradients", shardsGradients(module) ? "true" : "");
+  field("buckets", buckets);
   if (int64_t bytes = rankExchangeBytes(module))
     field("rank_exchange_bytes", std::to_string(bytes));
-  if (stepScalars.contains("loss_scale"))
-    field("loss_scale_offset", llvm::Twine(stepScalars.lookup("loss_scale")));
-  if (module.lookupSymbol("round_parameters"))
-    field("round_parameters", "round_parameters");
-  if (updatesInBackward(module)) {
-    field("updates_in_backward", "true");
-    const train::Optimizer *optimizer = train::findOptimizer(train::optimizerNameOf(module));
-    field("update_row", llvm::Twine(optimizer ? optimizer->row : 1));
-    field("sum_of_squares_offset", llvm::Twine(scalar("sum_of_squares", true)));
-  }
-  if (auto bytes = module->getAttrOfType<IntegerAttr>("kernel.frozen_bytes")) {
-    field("frozen_count", llvm::Twine(frozen.size()));
-    field("frozen_bytes", llvm::Twine(bytes.getInt()));
-    if (StringRef digest = train::frozenDigestOf(module); !digest.empty())
-      field("frozen_digest", stringLiteral(digest));
-  }
-  listOfAny("adapters", "adapter_count", adapterRows());
-  listOfAny("quantized_weights", "quantized_weight_count", quantizedRows());
-  listOfAny("frozen_parts", "frozen_part_count", frozenParts());
+  field("updates_in_parts", updatesInParts(module).empty() ? "" : "true");
+  if (!updatesInBackward(module))
+    return;
+  field("updates_in_backward", "true");
+  const train::Optimizer *optimizer = train::findOptimizer(train::optimizerNameOf(module));
+  field("update_row", std::to_string(optimizer ? optimizer->row : 1));
+  field("sum_of_squares_offset", std::to_string(scalar("sum_of_squares", true)));
+}
+
+void TablePrinter::printFrozen() {
+  auto bytes = module->getAttrOfType<IntegerAttr>("kernel.frozen_bytes");
+  if (!bytes)
+    return;
+  field("frozen_count", std::to_string(frozen.size()));
+  field("frozen_bytes", std::to_string(bytes.getInt()));
+  field("frozen_digest", textOf(train::frozenDigestOf(module)));
+}
+
+void TablePrinter::printProgram() {
+  writer.line();
+  writer.line("extern const program trainer_program = {");
+  printIdentity();
+  printMemory();
+  printFunctions();
+  for (StringRef name : tableNames)
+    field(name, name);
+  printScalars();
+  printLoss();
+  printStep();
+  printFrozen();
   writer.line("};");
 }
 
-std::vector<std::string> TablePrinter::frozenParts() const {
-  std::vector<std::string> rows;
-  if (ArrayAttr parts = train::frozenPartsOf(module))
-    for (auto part : parts.getAsRange<DenseI64ArrayAttr>())
-      rows.push_back("{" + std::to_string(part[0]) + ", " + std::to_string(part[1]) + ", " +
-                     std::to_string(part[2]) + "}");
-  return rows;
-}
-
-std::vector<std::string> TablePrinter::quantizedRows() const {
-  auto numbers = [](ArrayRef<int64_t> list) {
-    return "{" +
-           llvm::join(llvm::map_range(list, [](int64_t n) { return std::to_string(n); }), ", ") +
-           "}";
-  };
-  std::vector<std::string> rows;
-  for (const auto &[name, form] : train::quantizedForms(module)) {
-    auto shape = cast<RankedTensorType>(form.getWeight()).getShape();
-    rows.push_back("{" + stringLiteral(name.getValue()) + ", " +
-                   stringLiteral(form.getScales().getValue()) + ", " +
-                   (form.getZeros() ? stringLiteral(form.getZeros().getValue()) : "nullptr") +
-                   ", " + numbers(form.getLayout()) + ", " + std::to_string(shape.size()) + ", " +
-                   numbers(shape) + "}");
-  }
-  return rows;
-}
-
-FailureOr<std::string> TablePrinter::print() {
-  auto training = module.lookupSymbol<func::FuncOp>("forward_backward");
+/// What follows from the roles of arguments and results.
+LogicalResult TablePrinter::collect() {
+  training = module.lookupSymbol<func::FuncOp>("forward_backward");
   auto evaluation = module.lookupSymbol<func::FuncOp>("evaluate");
   if (!evaluation)
     return emitError(module.getLoc(), "emit: expects @evaluate");
@@ -467,50 +549,41 @@ FailureOr<std::string> TablePrinter::print() {
     findStepTotals(update);
     collectScalars(update);
   }
-  for (const HyperparameterEntry &entry : tables.hyperparameters)
-    hyperparameters.push_back(
-        "{" + stringLiteral(entry.name) + ", " + floatLiteral(llvm::APFloat(entry.defaultValue)) +
-        ", " + stringLiteral(entry.help) + ", " + std::to_string(scalar(entry.name, true)) + ", " +
-        (entry.follows.empty() ? "nullptr" : stringLiteral(entry.follows)) + ", " +
-        floatLiteral(llvm::APFloat(entry.least)) + ", " + floatLiteral(llvm::APFloat(entry.limit)) +
-        ", " + (entry.mayBeLimit ? "true" : "false") +
-        (entry.needsAboveZero.empty()
-             ? ""
-             : ", " + stringLiteral(entry.needsAboveZero) + ", " + stringLiteral(entry.needsZero)) +
-        "}");
-  auto formOf = [](const ExportEntry &entry) -> std::string {
-    if (entry.shape.empty())
-      return entry.type.empty() ? "" : ", data_type::" + entry.type;
-    const auto sizes =
-        llvm::map_range(entry.shape, [](int64_t size) { return std::to_string(size); });
-    const int64_t number = llvm::StringSwitch<int64_t>(entry.type) // in ONNX
-                               .Case("u8", 2)
-                               .Case("i8", 3)
-                               .Case("u4", 21)
-                               .Default(22);
-    return ", data_type::f32, " + std::to_string(number) + ", " +
-           std::to_string(entry.shape.size()) + ", {" + llvm::join(sizes, ", ") + "}";
-  };
-  auto add = [&](std::vector<std::string> &rows, ArrayRef<ExportEntry> entries) {
-    for (const ExportEntry &entry : entries)
-      rows.push_back("{" + stringLiteral(entry.name) + ", " + stringLiteral(entry.parameterName) +
-                     ", " + (entry.transposed ? "true" : "false") + formOf(entry) + "}");
-  };
-  add(exports, tables.exports);
-  add(moduleTensors, tables.moduleTensors);
-  for (const StatePiece &piece : tables.statePieces)
-    statePieces.push_back("{" + stringLiteral(piece.tensor) + ", " +
-                          stringLiteral(piece.parameterName) + ", " + std::to_string(piece.from) +
-                          ", " + std::to_string(piece.to) + ", " + std::to_string(piece.count) +
-                          "}");
-  for (const StateConstant &constant : tables.stateConstants)
-    stateConstants.push_back("{" + stringLiteral(constant.name) + ", " +
-                             std::to_string(constant.bytes) + ", " +
-                             std::to_string(constant.checksum) + "u}");
-  for (const std::string &name : tables.stateNames)
-    states.push_back(stringLiteral(name));
-  collectStatePlaces();
+  return success();
+}
 
+void TablePrinter::printTables() {
+  table("parameter_place", "parameters", parameters);
+  table("input_place", "inputs", inputs);
+  table("tensor_place", "outputs", outputs);
+  table("metric_place", "metrics", metricRows());
+  table("loss_part", "loss_parts", partRows());
+  table("checked_index", "checked_indexes", checkedIndexes);
+  table("const char *", "state_names", stateNames(tables));
+  table("hyperparameter", "hyperparameters", hyperparameterRows());
+  table("export_initializer", "exports", exportRows(tables.exports));
+  table("export_initializer", "module_tensors", exportRows(tables.moduleTensors));
+  table("state_piece", "state_pieces", pieceRows(tables));
+  table("state_constant", "state_constants", constantRows(tables));
+  table("tensor_place", "state_places", statePlaces(module));
+  table("adapter", "adapters", adapterRows(tables));
+  table("quantized_weight", "quantized_weights", quantizedRows(module));
+  table("frozen_part", "frozen_parts", frozenParts(module));
+}
+
+void TablePrinter::printKernelList() {
+  writer.line();
+  writer.line("constexpr const char *kernel_list =");
+  std::string kernels = kernelsText(describeKernels(module));
+  SmallVector<StringRef> lines;
+  StringRef(kernels).rtrim('\n').split(lines, '\n');
+  for (auto [i, line] : llvm::enumerate(lines))
+    writer.line("    " + stringLiteral(line.str() + "\n") + (i + 1 == lines.size() ? ";" : ""));
+}
+
+FailureOr<std::string> TablePrinter::print() {
+  if (mlir::failed(collect()))
+    return failure();
   writer.line("// What the runtime knows of the model: names, shapes, places, entry functions.");
   if (!names.constants().empty())
     writer.line("#include \"constants.h\"");
@@ -522,29 +595,8 @@ FailureOr<std::string> TablePrinter::print() {
   writer.line();
   writer.line("namespace {");
   writer.outdent();
-  table("parameter_place", "parameters", parameters);
-  table("input_place", "inputs", inputs);
-  table("tensor_place", "outputs", outputs);
-  table("metric_place", "metrics", metricRows());
-  table("loss_part", "loss_parts", partRows());
-  table("checked_index", "checked_indexes", checkedIndexes);
-  table("const char *", "state_names", states);
-  table("hyperparameter", "hyperparameters", hyperparameters);
-  table("export_initializer", "exports", exports);
-  table("export_initializer", "module_tensors", moduleTensors);
-  table("tensor_place", "state_places", statePlaces);
-  table("state_piece", "state_pieces", statePieces);
-  table("state_constant", "state_constants", stateConstants);
-  table("adapter", "adapters", adapterRows());
-  table("quantized_weight", "quantized_weights", quantizedRows());
-  table("frozen_part", "frozen_parts", frozenParts());
-  writer.line();
-  writer.line("constexpr const char *kernel_list =");
-  std::string kernels = kernelsText(describeKernels(module));
-  SmallVector<StringRef> lines;
-  StringRef(kernels).rtrim('\n').split(lines, '\n');
-  for (auto [i, line] : llvm::enumerate(lines))
-    writer.line("    " + stringLiteral(line.str() + "\n") + (i + 1 == lines.size() ? ";" : ""));
+  printTables();
+  printKernelList();
   if (training)
     buckets = printBuckets(training, writer);
   printPipelineTables(module, inputNames, writer);

@@ -165,9 +165,9 @@ memory_needs needsOf(const planned_stages &stages, const Schedule &schedule) {
   }
   std::vector<message_needs> messages;
   auto add = [&](int from, int to, int places, const std::vector<crossing_bytes> &tensors) {
-    messages.push_back({pipeline.stageOf(from), pipeline.stageOf(to), places,
-                        place_bytes(format, int64_t(tensors.size()),
-                                    [&](int64_t i) { return tensors[size_t(i)].bytes; })});
+    messages.push_back(
+        {pipeline.stageOf(from), pipeline.stageOf(to), places,
+         place_bytes(format, tensors.size(), [&](size_t i) { return tensors[i].bytes; })});
   };
   for (size_t i = 0; i < stages.boundaries.size(); ++i) {
     const planned_boundary &boundary = stages.boundaries[i];

@@ -26,14 +26,10 @@ constexpr const char *peft_prefix = "base_model.model.";
 constexpr int64_t largest_adapter_configuration = 16 << 20; // bytes
 constexpr int deepest_adapter_configuration = 8;
 
-std::span<const adapter> adapters_of(const program &program) {
-  return {program.adapters, static_cast<size_t>(program.adapter_count)};
-}
-
 const tensor_place &matrix_of(const program &program, const char *parameter) {
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    if (strcmp(program.parameters[i].tensor.name, parameter) == 0)
-      return program.parameters[i].tensor;
+  for (const parameter_place &place : program.parameters)
+    if (strcmp(place.tensor.name, parameter) == 0)
+      return place.tensor;
   throw failure(exit_internal, std::string("an adapter has no parameter '") + parameter + "'");
 }
 
@@ -100,7 +96,7 @@ std::vector<float> floats_of(const arenas &arenas, const tensor_place &place) {
 void write_matrices(const program &program, const arenas &arenas, output_file &file) {
   std::vector<tensor_view> views;
   std::vector<std::vector<float>> values;
-  for (const adapter &adapter : adapters_of(program))
+  for (const adapter &adapter : program.adapters)
     for (auto [which, name] : {std::pair("A", adapter.a), std::pair("B", adapter.b)}) {
       const tensor_place &place = matrix_of(program, name);
       values.push_back(floats_of(arenas, place));
@@ -123,7 +119,7 @@ std::string peft_configuration_of(const program &program) {
   const int64_t rank = rank_of(program, first);
   json modules = json::array(), ranks = json::object(), alphas = json::object();
   bool is_in_by_out = false;
-  for (const adapter &adapter : adapters_of(program)) {
+  for (const adapter &adapter : program.adapters) {
     modules.push_back(adapter.module);
     if (const int64_t own = rank_of(program, adapter); own != rank)
       ranks[adapter.module] = own;
@@ -211,7 +207,7 @@ std::vector<char> merged_values(const program &program, const arenas &arenas,
   std::vector<char> merged;
   if (const quantized_weight *form = quantized_form(program, parameter))
     merged = dequantized_values(program, arenas, *form);
-  for (const adapter &adapter : adapters_of(program)) {
+  for (const adapter &adapter : program.adapters) {
     if (adapter.weight != parameter)
       continue;
     const tensor_place &weight = matrix_of(program, adapter.weight);
@@ -227,14 +223,14 @@ std::vector<char> merged_values(const program &program, const arenas &arenas,
 }
 
 bool has_merged_values(const program &program, const std::string &parameter) {
-  const auto adapters = adapters_of(program);
+  const auto adapters = program.adapters;
   return quantized_form(program, parameter) ||
          std::any_of(adapters.begin(), adapters.end(),
                      [&](const adapter &adapter) { return adapter.weight == parameter; });
 }
 
 bool is_of_adapter(const program &program, const std::string &parameter) {
-  const auto adapters = adapters_of(program);
+  const auto adapters = program.adapters;
   return std::any_of(adapters.begin(), adapters.end(), [&](const adapter &adapter) {
     return adapter.a == parameter || adapter.b == parameter;
   });
@@ -242,19 +238,18 @@ bool is_of_adapter(const program &program, const std::string &parameter) {
 
 std::vector<std::string> trained_beside_adapters(const program &program) {
   std::vector<std::string> names;
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    if (const parameter_place &place = program.parameters[i];
-        place.role != parameter_role::frozen && !is_of_adapter(program, place.tensor.name))
+  for (const parameter_place &place : program.parameters)
+    if (place.role != parameter_role::frozen && !is_of_adapter(program, place.tensor.name))
       names.emplace_back(place.tensor.name);
   return names;
 }
 
 std::vector<std::string> adapters_without_module(const program &program) {
   std::set<std::string> known;
-  for (int64_t i = 0; i < program.module_tensor_count; ++i)
-    known.insert(program.module_tensors[i].parameter_name);
+  for (const export_initializer &tensor : program.module_tensors)
+    known.insert(tensor.parameter_name);
   std::vector<std::string> names;
-  for (const adapter &adapter : adapters_of(program))
+  for (const adapter &adapter : program.adapters)
     if (!known.count(adapter.weight))
       names.emplace_back(adapter.module);
   return names;
@@ -290,7 +285,7 @@ bool take_adapter_names(weights &file) {
 }
 
 void check_adapters(const weights &file, const program &program) {
-  if (program.adapter_count == 0)
+  if (program.adapters.empty())
     throw failure(exit_checkpoint,
                   file.path() +
                       ": holds adapters, and this program has none\n  try: trainc --lora");
@@ -300,7 +295,7 @@ void check_adapters(const weights &file, const program &program) {
       problems.push_back(std::move(problem));
   };
   std::set<std::string> own;
-  for (const adapter &adapter : adapters_of(program))
+  for (const adapter &adapter : program.adapters)
     for (const char *name : {adapter.a, adapter.b}) {
       add(shape_problem(file, matrix_of(program, name)));
       own.insert(name);
@@ -309,7 +304,7 @@ void check_adapters(const weights &file, const program &program) {
     if (!own.count(name))
       add("it has '" + name + "', which this program has not");
   if (const json configuration = configuration_beside(file); !configuration.is_null())
-    for (const adapter &adapter : adapters_of(program))
+    for (const adapter &adapter : program.adapters)
       add(factor_problem(configuration, program, adapter));
   if (!problems.empty())
     throw failure(exit_checkpoint,

@@ -92,7 +92,7 @@ constexpr const char *state_prefix = "optimizer/";
 std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas);
 // Those that checkpoints have: without frozen weights that are mapped.
 inline int64_t kept_parameters(const program &program) {
-  return program.parameter_count - program.frozen_count;
+  return std::ssize(program.parameters) - program.frozen_count;
 }
 std::vector<tensor_view> kept_parameter_tensors(const program &program, const arenas &arenas);
 // A place for f32 values that a file has of a frozen weight, to compare them: in `values`.

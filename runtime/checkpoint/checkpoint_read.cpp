@@ -282,7 +282,7 @@ std::string change_of_graph(const computed_from_parameters &before, const progra
   if (was == is || was.empty() || is.empty() ||
       was.compare(0, version_digits, is, 0, version_digits) != 0)
     return "";
-  if (now.adapter_count > 0)
+  if (!now.adapters.empty())
     return "the model's graph, or the alpha or dropout of its adapters";
   return "the model's graph: other operators, attributes or constants, as in a file that was "
          "exported for another batch";

@@ -19,8 +19,8 @@ static std::string name_of_state(const std::string &slot, const std::string &par
 
 std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas) {
   std::vector<tensor_view> result;
-  for (int64_t i = 0; i < program.parameter_count; ++i) {
-    const tensor_place &tensor = program.parameters[i].tensor;
+  for (const parameter_place &parameter : program.parameters) {
+    const tensor_place &tensor = parameter.tensor;
     result.push_back(view_of(tensor, tensor.name, arenas[tensor.arena] + tensor.offset));
   }
   return result;
@@ -65,8 +65,8 @@ bool has_values_of(const program &program, const arenas &arenas, const tensor_vi
 static constexpr const char *average_state = "ema"; // dialects/train/parameter_average.h
 
 bool keeps_average(const program &program) {
-  for (int64_t slot = 0; slot < program.state_count; ++slot)
-    if (strcmp(program.state_names[slot], average_state) == 0)
+  for (const char *name : program.state_names)
+    if (strcmp(name, average_state) == 0)
       return true;
   return false;
 }
@@ -81,17 +81,15 @@ std::vector<tensor_view> averaged_tensors(const program &program, const arenas &
 
 std::vector<tensor_view> state_tensors(const program &program, const arenas &arenas) {
   std::vector<tensor_view> result = kept_parameter_tensors(program, arenas);
-  if (program.state_places) {
-    for (int64_t i = 0; i < program.state_place_count; ++i) {
-      const tensor_place &place = program.state_places[i];
+  if (!program.state_places.empty()) {
+    for (const tensor_place &place : program.state_places) {
       result.push_back(view_of(place, std::string(state_prefix) + place.name,
                                arenas[arena_kind::optimizer_state] + place.offset));
     }
     return result;
   }
-  for (int64_t slot = 0; slot < program.state_count; ++slot)
-    for (int64_t i = 0; i < program.parameter_count; ++i) {
-      const parameter_place &parameter = program.parameters[i];
+  for (int64_t slot = 0; slot < std::ssize(program.state_names); ++slot)
+    for (const parameter_place &parameter : program.parameters) {
       if (parameter.role != parameter_role::trained)
         continue;
       char *base = arenas[arena_kind::optimizer_state] + slot * program.optimizer_slot_bytes;

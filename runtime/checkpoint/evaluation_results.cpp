@@ -11,8 +11,8 @@ std::vector<const char *> names_of_results(const program &program) {
   std::vector<const char *> names = {"loss"};
   if (program.loss_is_log_perplexity)
     names.push_back("perplexity");
-  for (int64_t i = 0; i < program.metric_count; ++i)
-    names.push_back(program.metrics[i].values.name);
+  for (const metric_place &metric : program.metrics)
+    names.push_back(metric.values.name);
   return names;
 }
 

@@ -53,12 +53,11 @@ using source_list = std::map<std::string, parameter_source>; // by parameter
 // By its own name, the one that the module has for it, or that of a copy which the exporter wrote.
 source_list sources_in(const weights &file, const program &program) {
   source_list sources;
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    if (const char *name = program.parameters[i].tensor.name; file.find(name))
+  for (const parameter_place &parameter : program.parameters)
+    if (const char *name = parameter.tensor.name; file.find(name))
       sources[name].tensors.push_back({name});
-  auto add = [&](const export_initializer *entries, int64_t count, name_origin origin) {
-    for (int64_t i = 0; i < count; ++i) {
-      const export_initializer &entry = entries[i];
+  auto add = [&](std::span<const export_initializer> entries, name_origin origin) {
+    for (const export_initializer &entry : entries) {
       if (!file.find(entry.onnx_name))
         continue;
       std::vector<tensor_source> &tensors = sources[entry.parameter_name].tensors;
@@ -67,11 +66,11 @@ source_list sources_in(const weights &file, const program &program) {
         tensors.push_back({entry.onnx_name, origin, entry.transposed});
     }
   };
-  add(program.module_tensors, program.module_tensor_count, name_origin::module);
-  add(program.exports, program.export_count, name_origin::copy);
+  add(program.module_tensors, name_origin::module);
+  add(program.exports, name_origin::copy);
   std::set<std::string> lacking; // parameters that the file has in part
-  for (int64_t i = 0; i < program.state_piece_count; ++i)
-    if (const state_piece &piece = program.state_pieces[i]; file.find(piece.tensor_name))
+  for (const state_piece &piece : program.state_pieces)
+    if (file.find(piece.tensor_name))
       sources[piece.parameter_name].pieces.push_back(&piece);
     else
       lacking.insert(piece.parameter_name);
@@ -211,8 +210,7 @@ std::vector<char> bytes_as(const weights &file, const stored_tensor &stored,
 std::vector<std::string> check_constants(const weights &file, const program &program) {
   problem_list problems;
   std::vector<std::string> rounded;
-  for (int64_t i = 0; i < program.state_constant_count; ++i) {
-    const state_constant &constant = program.state_constants[i];
+  for (const state_constant &constant : program.state_constants) {
     const stored_tensor *found = file.find(constant.name);
     if (!found)
       continue;
@@ -239,10 +237,10 @@ std::vector<std::string> check_constants(const weights &file, const program &pro
 // What the file has besides; nothing of what only counts batches.
 std::vector<std::string> unknown_tensors(const weights &file, const program &program,
                                          std::set<std::string> known) {
-  for (int64_t i = 0; i < program.export_count; ++i)
-    known.insert(program.exports[i].onnx_name);
-  for (int64_t i = 0; i < program.state_constant_count; ++i)
-    known.insert(program.state_constants[i].name);
+  for (const export_initializer &initializer : program.exports)
+    known.insert(initializer.onnx_name);
+  for (const state_constant &constant : program.state_constants)
+    known.insert(constant.name);
   const std::string counter = "num_batches_tracked";
   std::vector<std::string> others;
   for (const auto &[name, tensor] : file.tensors()) {
@@ -291,16 +289,16 @@ void change_names(weights &file, const std::vector<name_change> &changes) {
 // All by which a file may have something of the model.
 std::set<std::string> names_of_model(const program &program) {
   std::set<std::string> names;
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    names.insert(program.parameters[i].tensor.name);
-  for (int64_t i = 0; i < program.module_tensor_count; ++i)
-    names.insert(program.module_tensors[i].onnx_name);
-  for (int64_t i = 0; i < program.export_count; ++i)
-    names.insert(program.exports[i].onnx_name);
-  for (int64_t i = 0; i < program.state_piece_count; ++i)
-    names.insert(program.state_pieces[i].tensor_name);
-  for (int64_t i = 0; i < program.state_constant_count; ++i)
-    names.insert(program.state_constants[i].name);
+  for (const parameter_place &parameter : program.parameters)
+    names.insert(parameter.tensor.name);
+  for (const export_initializer &tensor : program.module_tensors)
+    names.insert(tensor.onnx_name);
+  for (const export_initializer &initializer : program.exports)
+    names.insert(initializer.onnx_name);
+  for (const state_piece &piece : program.state_pieces)
+    names.insert(piece.tensor_name);
+  for (const state_constant &constant : program.state_constants)
+    names.insert(constant.name);
   return names;
 }
 
@@ -314,8 +312,7 @@ struct name_prefix {
 // By which most of the file, or as much as most of the model, fits; nothing where there is none, or
 // several do it as well, as the two halves of a siamese network.
 std::optional<name_prefix> common_prefix(const std::vector<std::string> &in_file,
-                                         const std::set<std::string> &of_model,
-                                         int64_t parameter_count) {
+                                         const std::set<std::string> &of_model, size_t parameters) {
   std::map<name_prefix, size_t> fits;
   const auto count = [&](const auto &longer, const auto &others, bool is_of_file) {
     for (const std::string &name : longer)
@@ -327,7 +324,7 @@ std::optional<name_prefix> common_prefix(const std::vector<std::string> &in_file
   count(of_model, std::set<std::string>(in_file.begin(), in_file.end()), /*is_of_file=*/false);
   const auto best = std::max_element(
       fits.begin(), fits.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
-  const size_t all = std::min(in_file.size(), static_cast<size_t>(parameter_count));
+  const size_t all = std::min(in_file.size(), parameters);
   if (best == fits.end() || 2 * best->second <= all)
     return std::nullopt;
   const auto as_good = std::count_if(fits.begin(), fits.end(),
@@ -339,7 +336,7 @@ std::optional<name_prefix> common_prefix(const std::vector<std::string> &in_file
 void fit_prefix(const reading &into, weights &file) {
   const std::set<std::string> of_model = names_of_model(into.prog);
   const std::optional<name_prefix> prefix =
-      common_prefix(names_in(file), of_model, into.prog.parameter_count);
+      common_prefix(names_in(file), of_model, into.prog.parameters.size());
   if (!prefix)
     return;
   const std::string &text = prefix->text;
@@ -393,7 +390,7 @@ void read_weights(const program &program, const arenas &arenas, arena_access &ac
   change_names(file, changes);
   // Names of adapters may be the program's own, of a module that has some.
   const bool holds_adapters =
-      (program.adapter_count > 0 || sources_in(file, program).empty()) && take_adapter_names(file);
+      (!program.adapters.empty() || sources_in(file, program).empty()) && take_adapter_names(file);
   const source_list sources = sources_of(into, file);
   if (holds_adapters)
     check_adapters(file, program);
@@ -489,8 +486,7 @@ std::vector<char> state_in(weights &file, const program &program, const tensor_v
   };
   if (file.find(name_of(parameter)))
     return values_in(file, name_of(parameter), state, state.shape);
-  for (int64_t i = 0; i < program.module_tensor_count; ++i) {
-    const export_initializer &entry = program.module_tensors[i];
+  for (const export_initializer &entry : program.module_tensors) {
     const std::string name = name_of(entry.onnx_name, entry.transposed);
     if (entry.parameter_name == parameter && file.find(name)) {
       const bool is_turned = entry.transposed && state.shape.size() == 2;
@@ -498,8 +494,8 @@ std::vector<char> state_in(weights &file, const program &program, const tensor_v
     }
   }
   std::vector<const state_piece *> pieces;
-  for (int64_t i = 0; i < program.state_piece_count; ++i)
-    if (const state_piece &piece = program.state_pieces[i]; piece.parameter_name == parameter) {
+  for (const state_piece &piece : program.state_pieces)
+    if (piece.parameter_name == parameter) {
       if (!file.find(name_of(piece.tensor_name)))
         return {};
       pieces.push_back(&piece);

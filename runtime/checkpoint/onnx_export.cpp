@@ -229,8 +229,8 @@ private:
 };
 
 const tensor_place &parameter_of(const program &program, const export_initializer &entry) {
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    if (const tensor_place &tensor = program.parameters[i].tensor;
+  for (const parameter_place &parameter : program.parameters)
+    if (const tensor_place &tensor = parameter.tensor;
         strcmp(tensor.name, entry.parameter_name) == 0 && (!entry.transposed || tensor.rank == 2))
       return tensor;
   throw failure(exit_internal,
@@ -259,8 +259,7 @@ data_type type_in_file(const tensor_place &tensor, const export_initializer &ent
 std::vector<initializer> initializers_of(const program &program, const arenas &arenas) {
   std::vector<initializer> result;
   int64_t offset = 0;
-  for (int64_t i = 0; i < program.export_count; ++i) {
-    const export_initializer &entry = program.exports[i];
+  for (const export_initializer &entry : program.exports) {
     const tensor_place &tensor = parameter_of(program, entry);
     const auto merged = [&program, arenas, &entry, name = tensor.name] {
       return entry.integer_type ? std::vector<char>() : merged_values(program, arenas, name);
@@ -287,9 +286,8 @@ void write_external(const std::vector<initializer> &initializers, output_file &d
 std::vector<std::string> files_of_export(const program &program, const std::string &path,
                                          bool external_data) {
   int64_t weights = 0;
-  for (int64_t i = 0; i < program.export_count; ++i)
-    weights += elements_of(shape_in_export(program, program.exports[i],
-                                           parameter_of(program, program.exports[i]))) *
+  for (const export_initializer &entry : program.exports)
+    weights += elements_of(shape_in_export(program, entry, parameter_of(program, entry))) *
                bytes_of(program.parameter_type); // no less than in the file
   if (external_data || weights > largest_inline_weights)
     return {path, path + ".data"};

@@ -10,10 +10,6 @@
 namespace trainc {
 namespace {
 
-std::span<const quantized_weight> quantized_weights_of(const program &program) {
-  return {program.quantized_weights, static_cast<size_t>(program.quantized_weight_count)};
-}
-
 number_form form_of_type(data_type type) {
   return type == data_type::u8     ? number_form::u8
          : type == data_type::i8   ? number_form::i8
@@ -23,17 +19,16 @@ number_form form_of_type(data_type type) {
 }
 
 packed_numbers numbers_of(const program &program, const arenas &arenas, const char *name) {
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    if (const tensor_place &tensor = program.parameters[i].tensor; strcmp(tensor.name, name) == 0)
+  for (const parameter_place &parameter : program.parameters)
+    if (const tensor_place &tensor = parameter.tensor; strcmp(tensor.name, name) == 0)
       return {arenas[tensor.arena] + tensor.offset, form_of_type(tensor.type)};
   throw failure(exit_internal, std::string("a quantized weight has no tensor '") + name + "'");
 }
 
 // Whether exports have the integers, as the model's file has.
 bool is_of_file(const program &program, const quantized_weight &weight) {
-  for (int64_t i = 0; i < program.export_count; ++i)
-    if (const export_initializer &entry = program.exports[i];
-        entry.integer_type && strcmp(entry.parameter_name, weight.integers) == 0)
+  for (const export_initializer &entry : program.exports)
+    if (entry.integer_type && strcmp(entry.parameter_name, weight.integers) == 0)
       return true;
   return false;
 }
@@ -56,14 +51,14 @@ bool has_block(const quantized_layout &layout, const void *integers, int64_t fir
 } // namespace
 
 const quantized_weight *quantized_form(const program &program, const std::string &parameter) {
-  for (const quantized_weight &weight : quantized_weights_of(program))
+  for (const quantized_weight &weight : program.quantized_weights)
     if (weight.integers == parameter)
       return &weight;
   return nullptr;
 }
 
 bool is_part_of_quantized(const program &program, const std::string &parameter) {
-  for (const quantized_weight &weight : quantized_weights_of(program))
+  for (const quantized_weight &weight : program.quantized_weights)
     if (weight.scales == parameter || (weight.zeros && weight.zeros == parameter))
       return true;
   return false;

@@ -44,12 +44,10 @@ using other_values = std::function<std::vector<char>(const std::string &paramete
 // Empty: the table has no name for it.
 std::vector<module_tensor> module_tensors_of(const program &program, const std::string &parameter) {
   std::vector<module_tensor> result;
-  for (int64_t i = 0; i < program.module_tensor_count; ++i)
-    if (const export_initializer &entry = program.module_tensors[i];
-        entry.parameter_name == parameter)
+  for (const export_initializer &entry : program.module_tensors)
+    if (entry.parameter_name == parameter)
       result.push_back({entry.onnx_name, entry.transposed, entry.onnx_name != parameter, {}});
-  for (int64_t i = 0; i < program.state_piece_count; ++i) {
-    const state_piece &piece = program.state_pieces[i];
+  for (const state_piece &piece : program.state_pieces) {
     if (piece.parameter_name != parameter)
       continue;
     if (result.empty() || result.back().name != piece.tensor_name)
@@ -136,9 +134,9 @@ void write_tensors(output_file &file, const std::vector<written_tensor> &tensors
 }
 
 const tensor_place &place_of(const program &program, const std::string &parameter) {
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    if (program.parameters[i].tensor.name == parameter)
-      return program.parameters[i].tensor;
+  for (const parameter_place &place : program.parameters)
+    if (place.tensor.name == parameter)
+      return place.tensor;
   throw failure(exit_internal,
                 "a state of the optimizer is of '" + parameter + "', which is not a parameter");
 }
@@ -259,8 +257,8 @@ void write_state_dict(const program &program, const arenas &arenas, output_file 
     return merged_values(program, arenas, parameter);
   });
   std::vector<std::string> constants;
-  for (int64_t i = 0; i < program.state_constant_count; ++i)
-    constants.emplace_back(program.state_constants[i].name);
+  for (const state_constant &constant : program.state_constants)
+    constants.emplace_back(constant.name);
   if (!constants.empty())
     warn("state dict: without what is a constant of the program: " + first_of(constants) +
          "\n  try: load_state_dict(..., strict=False), which leaves them as they are");

@@ -170,8 +170,7 @@ int gradients(run &run) {
     char loss[32];
     json_number(loss, result.loss);
     std::vector<tensor_view> tensors;
-    for (int64_t i = 0; i < run.prog.parameter_count; ++i) {
-      const parameter_place &parameter = run.prog.parameters[i];
+    for (const parameter_place &parameter : run.prog.parameters) {
       if (parameter.role == parameter_role::trained)
         tensors.push_back(view_of(parameter.tensor, parameter.tensor.name,
                                   run.places()[arena_kind::gradients] + parameter.tensor.offset));

@@ -16,14 +16,11 @@ namespace trainc {
 evaluation::evaluation(run &run, loader &data, batch_feed &feed)
     : run_(run), data_(data), feed_(feed) {
   const program &prog = run.prog;
-  for (int64_t i = 0; i < prog.loss_part_count; ++i) {
-    const loss_part &part = prog.loss_parts[i];
+  for (const loss_part &part : prog.loss_parts)
     quantities_.push_back({part.value, part.weight, part.sample_losses, part.is_sum});
-  }
-  if (prog.loss_part_count == 0)
+  if (prog.loss_parts.empty())
     quantities_.push_back({prog.loss, prog.loss_weight, prog.sample_losses, false});
-  for (int64_t i = 0; i < prog.metric_count; ++i) {
-    const metric_place &metric = prog.metrics[i];
+  for (const metric_place &metric : prog.metrics) {
     bool weighs_as_loss = metric.values.rank == 0 && !metric.weight.name;
     quantities_.push_back(
         {metric.values, weighs_as_loss ? prog.loss_weight : metric.weight, {}, false});
@@ -110,7 +107,7 @@ std::string evaluation::lack_of_labels() const {
 }
 
 void evaluation::set_results() {
-  const size_t metrics = static_cast<size_t>(run_.prog.metric_count);
+  const size_t metrics = run_.prog.metrics.size();
   const size_t parts = quantities_.size() - metrics, first_metric = results_.size() - metrics;
   auto result_of = [&](size_t i) {
     return quantities_[i].is_sum ? totals_[i].sum : totals_[i].sum / totals_[i].weight;

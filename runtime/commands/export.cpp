@@ -23,7 +23,7 @@ std::vector<result_file> results_of_export(const program &program, const trainer
     results.push_back({options.state_dict, "--state-dict"});
   if (!options.optimizer_state.empty())
     results.push_back({options.optimizer_state, "--optimizer-state"});
-  if (!options.adapter.empty() && program.adapter_count == 0)
+  if (!options.adapter.empty() && program.adapters.empty())
     throw failure(exit_usage, "option --adapter: the program has none\n  try: trainc --lora");
   if (!options.adapter.empty())
     for (const char *name : {adapter_weights, adapter_configuration})
@@ -91,9 +91,9 @@ void write_for_torch(const run &run, const std::string &parameters) {
 void check_states(const run &run) {
   if (run.options.optimizer_state.empty())
     return;
-  if (run.options.checkpoint == "initial" || run.prog.state_count == 0)
+  if (run.options.checkpoint == "initial" || run.prog.state_names.empty())
     throw failure(exit_usage, std::string("option --optimizer-state: ") +
-                                  (run.prog.state_count == 0
+                                  (run.prog.state_names.empty()
                                        ? "the program has no optimizer with states"
                                        : "initial parameters have no states beside them") +
                                   "\n  try: without it");

@@ -29,8 +29,7 @@ struct stored_output {
 std::vector<tensor_view> describe_outputs(const run &run, int64_t samples, int64_t batch) {
   std::vector<tensor_view> views;
   problem_list problems;
-  for (int64_t i = 0; i < run.prog.output_count; ++i) {
-    const tensor_place &output = run.prog.outputs[i];
+  for (const tensor_place &output : run.prog.outputs) {
     tensor_view view = view_of(output, output.name, nullptr);
     if (samples != batch) {
       if (output.rank == 0 || output.shape[0] != batch) {
@@ -67,7 +66,7 @@ void check_request(const run &run) {
     throw failure(exit_usage, format_text("predict: started as %d ranks, but it runs as one\n"
                                           "  try: the command without mpirun",
                                           run.ranks.size()));
-  if (run.prog.output_count == 0)
+  if (run.prog.outputs.empty())
     throw failure(exit_usage,
                   "predict: the program has no output besides the loss\n  try: evaluate, "
                   "which prints the loss; or a program that trainc made without "

@@ -26,9 +26,8 @@ constexpr int64_t warm_up_steps = 2;
 
 void set_scalars(run &run, int64_t step, int64_t batches) {
   const program &program = run.prog;
-  for (int64_t i = 0; i < program.hyperparameter_count; ++i)
-    run.target.set_scalar(program.hyperparameters[i].offset,
-                          program.hyperparameters[i].default_value);
+  for (const hyperparameter &value : program.hyperparameters)
+    run.target.set_scalar(value.offset, value.default_value);
   run.target.set_scalar(program.learning_rate_offset, 0);
   run.target.set_scalar(program.step_offset, static_cast<double>(step));
   run.target.set_scalar(program.gradient_scale_offset, 1.0 / static_cast<double>(batches));
@@ -40,7 +39,7 @@ void set_scalars(run &run, int64_t step, int64_t batches) {
 // A device with two places for batches gets it into both.
 void make_up_batches(run &run, const loader &data) {
   for (int i = 0; i < 2; ++i) {
-    for (int64_t number = 0; number < run.prog.input_count; ++number)
+    for (int64_t number = 0; number < std::ssize(run.prog.inputs); ++number)
       if (const input_place &input = run.prog.inputs[number]; !data.fills(input))
         make_up(input, static_cast<uint64_t>(number), run.target.batch_place(input.tensor));
     run.target.send_batch();

@@ -27,8 +27,7 @@ constexpr int64_t byte_values = 256;
 text_model find_text_model(const program &program, const std::string &who) {
   auto refuse = [&](const std::string &why) { refuse_model(who, why); };
   text_model model;
-  for (int64_t i = 0; i < program.input_count; ++i) {
-    const input_place &input = program.inputs[i];
+  for (const input_place &input : program.inputs) {
     if (input.is_label)
       continue;
     if (model.tokens || !is_integer(input.tensor.type) || input.tensor.rank != 2)
@@ -38,10 +37,9 @@ text_model find_text_model(const program &program, const std::string &who) {
   }
   if (!model.tokens)
     refuse("the model has no input of tokens [batch, length]");
-  for (int64_t i = 0; i < program.output_count && !model.logits; ++i) {
-    const tensor_place &output = program.outputs[i];
+  for (const tensor_place &output : program.outputs) {
     bool real = output.type == data_type::f32 || output.type == data_type::f64;
-    if (real && output.rank == 3 && output.shape[0] == model.tokens->shape[0] &&
+    if (!model.logits && real && output.rank == 3 && output.shape[0] == model.tokens->shape[0] &&
         output.shape[1] == model.tokens->shape[1])
       model.logits = &output;
   }

@@ -38,7 +38,7 @@ void backward_update::begin(const arenas &memory, bool with_update) {
 
 void backward_update::complete(int bucket) {
   const int64_t trained = program_.optimizer_slot_bytes / bytes_of(program_.parameter_type);
-  for (const gradient_piece &piece : program_.buckets.buckets[bucket]) {
+  for (const gradient_piece &piece : program_.buckets[bucket]) {
     const char *gradient = memory_[arena_kind::activations] + piece.offset;
     if (piece.elements.begin < trained) // else a new value of a buffer
       sum_of_squares_ += squares_of(piece, gradient);

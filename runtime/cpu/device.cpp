@@ -98,8 +98,7 @@ shard_request request_for(const program &program, stage_layout layout, int64_t m
 // they take time and each rank has a core that its threads leave. Collective.
 bool overlaps(const program &program, const trainer_options &options, communicator &ranks,
               bool has_core) {
-  if (ranks.size() == 1 || program.buckets.count == 0 ||
-      options.exchange != exchange_kind::automatic)
+  if (ranks.size() == 1 || program.buckets.empty() || options.exchange != exchange_kind::automatic)
     return ranks.size() > 1 && options.exchange == exchange_kind::overlapped;
   if (ranks.ranks_on_host() < ranks.size() || program.summed_bytes < least_overlapped_bytes ||
       options.communication == communication_kind::messages)
@@ -370,10 +369,10 @@ bool device::move(const stage_action &message, bool fault) {
 
 void device::keep_inputs(const stage_action &action) {
   const chunk_program &chunk = own_->prog.stages->chunks[action.chunk];
-  for (int64_t i = 0; i < chunk.input_count; ++i) {
-    const tensor_place &input = own_->prog.inputs[chunk.inputs[i].number].tensor;
-    memcpy(own_->stage->slot(action.chunk, action.slot) + chunk.inputs[i].offset,
-           batch_place(input), static_cast<size_t>(byte_count(input)));
+  for (const chunk_input &kept : chunk.inputs) {
+    const tensor_place &input = own_->prog.inputs[kept.number].tensor;
+    memcpy(own_->stage->slot(action.chunk, action.slot) + kept.offset, batch_place(input),
+           static_cast<size_t>(byte_count(input)));
   }
 }
 

@@ -19,7 +19,7 @@ bool uses_memory(const communicator &ranks, communication_kind kind) {
 stage_memory::stage_memory(communicator &ranks, arena_set &arenas, const program &program,
                            communication_kind kind)
     : pipeline_(*program.stages), layout_(program, ranks.rank(), ranks.size()),
-      stashes_(static_cast<size_t>(pipeline_.chunk_count)),
+      stashes_(pipeline_.chunks.size()),
       shared_(ranks, pipeline_, layout_, uses_memory(ranks, kind)) {
   bool lacks = false;
   for (int64_t number = 0; number < kind_count(pipeline_); ++number)
@@ -67,9 +67,9 @@ void stage_memory::send(const stage_action &message, const char *made, bool faul
   char *target = mail.begin_send(message);
   *target = fault ? 1 : 0;
   target += line_bytes;
-  for (int64_t i = 0; i < kind.count; ++i) {
-    memcpy(target, made + kind.tensors[i].from, static_cast<size_t>(kind.tensors[i].bytes));
-    target += round_up(kind.tensors[i].bytes, line_bytes);
+  for (const crossing_tensor &tensor : kind.tensors) {
+    memcpy(target, made + tensor.from, static_cast<size_t>(tensor.bytes));
+    target += round_up(tensor.bytes, line_bytes);
   }
   mail.end_send(message);
 }
@@ -80,9 +80,9 @@ bool stage_memory::receive(const stage_action &message, char *read) {
   const char *source = mail.begin_receive(message);
   const bool fault = *source != 0;
   source += line_bytes;
-  for (int64_t i = 0; i < kind.count; ++i) {
-    memcpy(read + kind.tensors[i].to, source, static_cast<size_t>(kind.tensors[i].bytes));
-    source += round_up(kind.tensors[i].bytes, line_bytes);
+  for (const crossing_tensor &tensor : kind.tensors) {
+    memcpy(read + tensor.to, source, static_cast<size_t>(tensor.bytes));
+    source += round_up(tensor.bytes, line_bytes);
   }
   mail.end_receive(message);
   return fault;

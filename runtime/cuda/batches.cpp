@@ -13,11 +13,10 @@ constexpr int64_t input_alignment = 256; // bytes
 
 } // namespace
 
-batches::batches(const program &program)
-    : program_(program), written_(static_cast<size_t>(program.input_count)) {
-  for (int64_t i = 0; i < program.input_count; ++i) {
+batches::batches(const program &program) : program_(program), written_(program.inputs.size()) {
+  for (const input_place &input : program.inputs) {
     offsets_.push_back(bytes_);
-    int64_t bytes = byte_count(program.inputs[i].tensor);
+    int64_t bytes = byte_count(input.tensor);
     bytes_ += (bytes + input_alignment - 1) / input_alignment * input_alignment;
   }
 }

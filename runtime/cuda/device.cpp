@@ -62,8 +62,9 @@ constexpr size_t functions_of_chunk = 3;
 
 size_t chunk_pieces(const program &program) {
   size_t slots = 0;
-  for (int i = 0; program.stages && i < program.stages->chunk_count; ++i)
-    slots += static_cast<size_t>(program.stages->chunks[i].slots);
+  if (program.stages)
+    for (const chunk_program &chunk : program.stages->chunks)
+      slots += static_cast<size_t>(chunk.slots);
   return slots * functions_of_chunk;
 }
 
@@ -83,7 +84,7 @@ int stage_of(const program &program, const communicator &ranks) {
 bool overlaps_exchange(const program &program, const trainer_options &options, int ranks) {
   if (program.shards_gradients)
     return true;
-  if (ranks == 1 || program.stages || program.buckets.count == 0)
+  if (ranks == 1 || program.stages || program.buckets.empty())
     return false;
   return options.exchange == exchange_kind::overlapped ||
          (options.exchange == exchange_kind::automatic &&
@@ -349,7 +350,7 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
           if (gpu->shards)
             gpu->shards->queue(micro_batch, bucket);
           else
-            gpu->gradients->queue_last(prog.buckets.buckets[bucket]);
+            gpu->gradients->queue_last(prog.buckets[bucket]);
         });
   plan_work(use); // takes some memory for a while
   ranks.together([&] { take_memory(use, micro_batches, other_bytes); });
@@ -426,15 +427,14 @@ int64_t device::implementation::arena_bytes(int kind) const {
 void device::implementation::plan_work(memory_use use) {
   plan_products(product_settings_of(options, gpu->is_hosted), ranks, [&](const arenas &nowhere) {
     if (use == memory_use::training) {
-      if (prog.stages) // of all stages: the ranks choose algorithms together
-        for (int i = 0; i < prog.stages->chunk_count; ++i) {
-          const chunk_program &chunk = prog.stages->chunks[i];
+      if (prog.stages) { // of all stages: the ranks choose algorithms together
+        for (const chunk_program &chunk : prog.stages->chunks)
           for (auto function : {chunk.forward, chunk.backward, chunk.weight_gradient})
             if (function)
               function(nowhere);
-        }
-      else
+      } else {
         prog.forward_backward(nowhere);
+      }
       prog.update(nowhere);
     }
     // A run that never evaluates, nor writes text, needs no algorithms for it; who calls a library
@@ -506,8 +506,8 @@ void device::implementation::set_zero(memory_use use) {
     zero_arena(arena_kind::optimizer_state,
                shares.is_whole() ? whole(arena_kind::optimizer_state) : shares.state_bytes(prog));
   }
-  for (int64_t i = 0; i < prog.input_count; ++i) {
-    const tensor_place &input = prog.inputs[i].tensor;
+  for (const input_place &place : prog.inputs) {
+    const tensor_place &input = place.tensor;
     zero(places[input.arena] + input.offset, byte_count(input));
   }
   if (prog.constant_bytes > 0)
@@ -553,7 +553,7 @@ void device::write(char *address, int64_t bytes, const std::function<void(char *
 const update_share *device::implementation::share_at(const char *address, int64_t &bytes) const {
   const char *states = places[arena_kind::optimizer_state];
   const int64_t offset = shares.is_whole() ? -1 : address - states;
-  if (offset < 0 || offset >= prog.state_count * prog.optimizer_slot_bytes)
+  if (offset < 0 || offset >= std::ssize(prog.state_names) * prog.optimizer_slot_bytes)
     return nullptr;
   const int64_t size = bytes_of(prog.parameter_type);
   const int64_t element = offset % prog.optimizer_slot_bytes / size;
@@ -666,12 +666,12 @@ void device::keep_inputs(const stage_action &action) {
   own_->queue_scalars();
   own_->gpu->stage->note_fault(action.micro_batch,
                                own_->places[arena_kind::workspace] + own_->prog.batch_fault_offset);
-  for (int64_t i = 0; i < chunk.input_count; ++i) {
-    const tensor_place &input = own_->prog.inputs[chunk.inputs[i].number].tensor;
-    check_cuda(cudaMemcpyAsync(
-                   own_->gpu->stage->slot(action.chunk, action.slot) + chunk.inputs[i].offset,
-                   own_->places[input.arena] + input.offset, static_cast<size_t>(byte_count(input)),
-                   cudaMemcpyDeviceToDevice, compute_stream()),
+  for (const chunk_input &kept : chunk.inputs) {
+    const tensor_place &input = own_->prog.inputs[kept.number].tensor;
+    check_cuda(cudaMemcpyAsync(own_->gpu->stage->slot(action.chunk, action.slot) + kept.offset,
+                               own_->places[input.arena] + input.offset,
+                               static_cast<size_t>(byte_count(input)), cudaMemcpyDeviceToDevice,
+                               compute_stream()),
                "copy of an input");
   }
 }

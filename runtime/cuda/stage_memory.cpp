@@ -17,9 +17,8 @@ struct stage_memory::channel {
     event free;   // what it had is on its way or was taken
   };
 
-  channel(int sender, int receiver, const crossing_tensor *tensors, int64_t count, int place_count)
-      : members{sender, receiver}, tensors(tensors), count(count),
-        places(static_cast<size_t>(place_count)) {
+  channel(int sender, int receiver, std::span<const crossing_tensor> tensors, int place_count)
+      : members{sender, receiver}, tensors(tensors), places(static_cast<size_t>(place_count)) {
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
   }
   ~channel() { cudaStreamDestroy(stream); }
@@ -28,8 +27,7 @@ struct stage_memory::channel {
   int other(int rank) const;
 
   int members[2]; // ranks: sender and receiver
-  const crossing_tensor *tensors;
-  int64_t count;
+  std::span<const crossing_tensor> tensors;
   std::vector<place> places;
   cudaStream_t stream = nullptr;
   rank_group group;
@@ -61,7 +59,7 @@ void record(const event &event, cudaStream_t stream) {
 
 stage_memory::stage_memory(communicator &ranks, const program &program)
     : ranks_(ranks), pipeline_(*program.stages), layout_(program, ranks.rank(), ranks.size()),
-      stashes_(static_cast<size_t>(pipeline_.chunk_count), -1) {
+      stashes_(pipeline_.chunks.size(), -1) {
   auto region = [&](int64_t bytes) {
     const int64_t begin = bytes_;
     bytes_ += whole_lines(bytes);
@@ -71,23 +69,21 @@ stage_memory::stage_memory(communicator &ranks, const program &program)
   pipeline_.for_each_chunk(layout_.stage, [&](const chunk_program &chunk, int number) {
     stashes_[static_cast<size_t>(number)] = region(chunk.slots * chunk.slot_bytes);
   });
-  auto open = [&](int from, int to, const crossing_tensor *tensors, int64_t count, int places) {
+  auto open = [&](int from, int to, std::span<const crossing_tensor> tensors, int places) {
     auto &added = channels_.emplace_back();
     const int sender = pipeline_.stage_of(from), receiver = pipeline_.stage_of(to);
     if (layout_.stage != sender && layout_.stage != receiver)
       return;
     added = std::make_unique<channel>(layout_.rank_of(layout_.replica, sender),
-                                      layout_.rank_of(layout_.replica, receiver), tensors, count,
-                                      places);
+                                      layout_.rank_of(layout_.replica, receiver), tensors, places);
     added->place_bytes = line_bytes;
-    for (int64_t i = 0; i < count; ++i)
-      added->place_bytes += whole_lines(tensors[i].bytes);
+    for (const crossing_tensor &tensor : tensors)
+      added->place_bytes += whole_lines(tensor.bytes);
     added->offset = region(places * added->place_bytes);
   };
-  for (int64_t i = 0; i < pipeline_.boundary_count; ++i) {
-    const chunk_boundary &each = pipeline_.boundaries[i];
-    open(each.from, each.to, each.activations, each.activation_count, each.activation_places);
-    open(each.to, each.from, each.gradients, each.gradient_count, each.gradient_places);
+  for (const chunk_boundary &each : pipeline_.boundaries) {
+    open(each.from, each.to, each.activations, each.activation_places);
+    open(each.to, each.from, each.gradients, each.gradient_places);
   }
 }
 
@@ -136,7 +132,7 @@ void stage_memory::start() {
                                 layout_.stage, static_cast<int>(streams), most_channels));
   });
   for (int replica = 0; replica < layout_.replicas; ++replica)
-    for (int64_t i = 0; i < pipeline_.boundary_count; ++i)
+    for (size_t i = 0; i < pipeline_.boundaries.size(); ++i)
       for (const bool of_gradients : {false, true}) {
         const chunk_boundary &boundary = pipeline_.boundaries[i];
         std::vector<int> members = {layout_.rank_of(replica, pipeline_.stage_of(boundary.from)),
@@ -145,9 +141,8 @@ void stage_memory::start() {
           continue;
         if (members[0] > members[1])
           std::swap(members[0], members[1]);
-        channel *own = replica == layout_.replica
-                           ? channels_[static_cast<size_t>(2 * i + (of_gradients ? 1 : 0))].get()
-                           : nullptr;
+        channel *own =
+            replica == layout_.replica ? channels_[2 * i + (of_gradients ? 1 : 0)].get() : nullptr;
         rank_group others; // which this rank only helps to meet
         (own ? own->group : others).join(ranks_, members);
         ranks_.together([&] {
@@ -201,9 +196,9 @@ void stage_memory::send(channel &to, const char *made, int place, int64_t micro_
   char *begin = memory_ + to.offset + place * to.place_bytes, *target = begin + line_bytes;
   wait_for(compute_stream(), own.free);
   copy(begin, fault_of(micro_batch), sizeof(double));
-  for (int64_t i = 0; i < to.count; ++i) {
-    copy(target, made + to.tensors[i].from, to.tensors[i].bytes);
-    target += whole_lines(to.tensors[i].bytes);
+  for (const crossing_tensor &tensor : to.tensors) {
+    copy(target, made + tensor.from, tensor.bytes);
+    target += whole_lines(tensor.bytes);
   }
   record(own.filled, compute_stream());
   if (to.is_within_rank())
@@ -228,9 +223,9 @@ void stage_memory::receive(channel &from, char *read, int place, int64_t micro_b
   }
   wait_for(compute_stream(), own.filled);
   queue_raise(fault_of(micro_batch), begin);
-  for (int64_t i = 0; i < from.count; ++i) {
-    copy(read + from.tensors[i].to, source, from.tensors[i].bytes);
-    source += whole_lines(from.tensors[i].bytes);
+  for (const crossing_tensor &tensor : from.tensors) {
+    copy(read + tensor.to, source, tensor.bytes);
+    source += whole_lines(tensor.bytes);
   }
   record(own.free, compute_stream());
 }

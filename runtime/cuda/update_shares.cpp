@@ -100,7 +100,7 @@ std::vector<element_range> update_shares::state_bytes(const program &program) co
   const int64_t size = bytes_of(program.parameter_type);
   const int64_t elements = program.optimizer_slot_bytes / size;
   std::vector<element_range> bytes;
-  for (int64_t slot = 0; slot < program.state_count; ++slot)
+  for (int64_t slot = 0; slot < std::ssize(program.state_names); ++slot)
     for (const element_range &range : own()) {
       const element_range part = range.within(0, elements);
       const int64_t begin = slot * program.optimizer_slot_bytes;

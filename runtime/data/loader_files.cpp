@@ -122,7 +122,7 @@ void loader::settle_offsets() {
 
 // Whether rows can be kept from the loss of a step.
 bool loader::masks_labels() const {
-  if (program_.loss_part_count > 0)
+  if (!program_.loss_parts.empty())
     return masks_parts();
   if (!program_.loss_weight.name)
     return false;
@@ -136,30 +136,28 @@ bool loader::masks_labels() const {
 // ignored.
 bool loader::masks_parts() const {
   int64_t weighed = weighed_parts();
-  return weighed == program_.loss_part_count && labels_can_be_ignored(weighed);
+  return weighed == std::ssize(program_.loss_parts) && labels_can_be_ignored(weighed);
 }
 
 int64_t loader::weighed_parts() const {
-  return std::count_if(program_.loss_parts, program_.loss_parts + program_.loss_part_count,
-                       [](const loss_part &part) { return part.weight.name != nullptr; });
+  return std::ranges::count_if(program_.loss_parts,
+                               [](const loss_part &part) { return part.weight.name != nullptr; });
 }
 
 bool loader::labels_can_be_ignored(int64_t parts) const {
-  return parts <= std::count_if(program_.inputs, program_.inputs + program_.input_count,
-                                [](const input_place &input) {
-                                  return input.is_label && input.has_ignore_index;
-                                });
+  return parts <= std::ranges::count_if(program_.inputs, [](const input_place &input) {
+           return input.is_label && input.has_ignore_index;
+         });
 }
 
 // Whether an evaluation can.
 bool loader::tells_samples_apart() const {
-  if (program_.loss_part_count > 0)
+  if (!program_.loss_parts.empty())
     return labels_can_be_ignored(weighed_parts()) &&
-           std::all_of(program_.loss_parts, program_.loss_parts + program_.loss_part_count,
-                       [this](const loss_part &part) {
-                         return part.weight.name ||
-                                (part.sample_losses.name && part.sample_losses.shape[0] == batch_);
-                       });
+           std::ranges::all_of(program_.loss_parts, [this](const loss_part &part) {
+             return part.weight.name ||
+                    (part.sample_losses.name && part.sample_losses.shape[0] == batch_);
+           });
   if (!program_.loss_weight.name)
     return program_.sample_losses.name && program_.sample_losses.shape[0] == batch_;
   return masks_labels();
@@ -175,11 +173,11 @@ bool loader::has_source(const input_place &input) const {
 named_file named_file_of(const program &program, const std::string &item) {
   const size_t equals = item.find('=');
   named_file found = {item.substr(0, equals == std::string::npos ? 0 : equals), "", nullptr};
-  for (int64_t i = 0; i < program.input_count; ++i) {
-    const std::string one = program.inputs[i].tensor.name;
+  for (const input_place &input : program.inputs) {
+    const std::string one = input.tensor.name;
     if (item.rfind(one + "=", 0) != 0 || (found.input && one.size() < found.name.size()))
       continue;
-    found.input = &program.inputs[i];
+    found.input = &input;
     found.name = one;
   }
   found.file = equals == std::string::npos ? item : item.substr(found.name.size() + 1);
@@ -192,7 +190,7 @@ void loader::open_data(const std::vector<std::string> &items, bool constant,
   for (const std::string &item : items) {
     const named_file given = named_file_of(program_, item);
     std::string known;
-    for (int64_t i = 0; i < program_.input_count; ++i)
+    for (int64_t i = 0; i < std::ssize(program_.inputs); ++i)
       known += std::string(i ? ", " : "") + program_.inputs[i].tensor.name;
     if (!given.input)
       problems.add(option + item + ": the model has no input '" + given.name +
@@ -292,8 +290,7 @@ void loader::settle_weights(const std::vector<double> &weights, problem_list &pr
 
 loader::token_inputs loader::find_token_inputs() const {
   token_inputs found;
-  for (int64_t i = 0; i < program_.input_count; ++i) {
-    const input_place &input = program_.inputs[i];
+  for (const input_place &input : program_.inputs) {
     if (!is_integer(input.tensor.type))
       continue;
     const bool is_row_of_tokens = !is_label(input) && input.tensor.rank == 2;
@@ -348,10 +345,9 @@ void loader::refuse_missing(const data_request &request, problem_list &problems)
   if (!request.tokens.empty() && !token_input_)
     return; // said already
   std::string missing, hint;
-  for (int64_t i = 0; i < program_.input_count; ++i) {
-    const tensor_place &tensor = program_.inputs[i].tensor;
-    if (has_source(program_.inputs[i]) || request.may_lack_data ||
-        (for_prediction_ && program_.inputs[i].is_label))
+  for (const input_place &input : program_.inputs) {
+    const tensor_place &tensor = input.tensor;
+    if (has_source(input) || request.may_lack_data || (for_prediction_ && input.is_label))
       continue;
     missing += std::string(missing.empty() ? "'" : ", '") + tensor.name + "' (" +
                name_of(tensor.type) + " " +

@@ -46,7 +46,7 @@ const program &checked(const program &program, const instance_options &options) 
                               "CPU\n  try: 0 for both, or trainc --target cuda");
   const auto has_weight = [](const loss_part &part) { return part.weight.name != nullptr; };
   if (options.micro_batches > 1 && !options.mean_per_batch &&
-      std::any_of(program.loss_parts, program.loss_parts + program.loss_part_count, has_weight))
+      std::ranges::any_of(program.loss_parts, has_weight))
     throw failure(exit_usage, "the loss has parts that are divided by what counts in the whole "
                               "step, which nobody knows before its last micro-batch\n  try: "
                               "mean_per_batch, or one micro-batch");
@@ -64,7 +64,7 @@ library_instance::library_instance(const program &program, const instance_option
       kept_(target_, program, options.micro_batches),
       losses_(static_cast<size_t>(options.micro_batches)), learning_rate_(defaults_.learning_rate),
       clip_norm_(defaults_.clip_norm), clip_value_(defaults_.clip_value),
-      hyperparameters_(static_cast<size_t>(program.hyperparameter_count)) {
+      hyperparameters_(program.hyperparameters.size()) {
   threads_ = own_team::current_threads();
   target_.allocate(use_of(program, options), options.micro_batches);
   if (program.loss_scale_offset >= 0)
@@ -163,12 +163,12 @@ double library_instance::pass() {
     scale_ = position_.scale.factor;
   if (program_.loss_scale_offset >= 0)
     target_.set_scalar(program_.loss_scale_offset, scale_);
-  const bool is_alone = options_.micro_batches == 1 && program_.loss_part_count > 0;
+  const bool is_alone = options_.micro_batches == 1 && !program_.loss_parts.empty();
   const bool is_mean = options_.mean_per_batch || is_alone;
   set_batch_state(target_, program_, /*is_faulty=*/false, is_mean);
   const double scale = is_mean ? 1 : static_cast<double>(options_.micro_batches); // of a sum
-  for (int64_t i = 0; i < program_.loss_part_count; ++i)
-    if (const loss_part &part = program_.loss_parts[i]; part.scale_offset >= 0)
+  for (const loss_part &part : program_.loss_parts)
+    if (part.scale_offset >= 0)
       target_.set_scalar(part.scale_offset, scale);
   set_random_key(target_, program_, options_.seed, position_.step + 1, done_);
   target_.run(entry::forward_backward);
@@ -191,7 +191,7 @@ instance_step library_instance::update() {
                                           static_cast<long long>(done_),
                                           static_cast<long long>(options_.micro_batches)));
   check_settings();
-  for (int64_t i = 0; i < program_.hyperparameter_count; ++i)
+  for (int64_t i = 0; i < std::ssize(program_.hyperparameters); ++i)
     target_.set_scalar(program_.hyperparameters[i].offset, value_of(i));
   const int64_t updates = position_.step - position_.skipped_steps + 1;
   set_update_scalars(target_, program_,
@@ -232,8 +232,7 @@ double library_instance::evaluate() {
 
 weighed_mean library_instance::metric(std::string_view name) {
   std::string known;
-  for (int64_t i = 0; i < program_.metric_count; ++i) {
-    const metric_place &of = program_.metrics[i];
+  for (const metric_place &of : program_.metrics) {
     if (name == of.values.name)
       return {mean_of(target_, of.values, element_count(of.values)),
               of.weight.name ? mean_of(target_, of.weight, 1) : 1};
@@ -262,8 +261,8 @@ static std::string unknown_setting(const program &program, std::string_view name
   std::string known = std::string(learning_rate_name) + ", " + clip_norm_name + ", " +
                       clip_value_name + ", " + step_name + ", " + skipped_name +
                       (program.loss_scale_offset >= 0 ? ", loss_scale" : "");
-  for (int64_t i = 0; i < program.hyperparameter_count; ++i)
-    known += std::string(", ") + program.hyperparameters[i].name;
+  for (const hyperparameter &value : program.hyperparameters)
+    known += std::string(", ") + value.name;
   return "setting '" + std::string(name) + "': is not among " + known + "\n  try: one of these";
 }
 
@@ -290,7 +289,7 @@ void library_instance::set(std::string_view name, double value) {
     *own = value;
     return;
   }
-  for (int64_t i = 0; i < program_.hyperparameter_count; ++i) {
+  for (int64_t i = 0; i < std::ssize(program_.hyperparameters); ++i) {
     const hyperparameter &of = program_.hyperparameters[i];
     if (name != of.name)
       continue;
@@ -322,7 +321,7 @@ double library_instance::get(std::string_view name) const {
     return static_cast<double>(name == step_name ? position_.step : position_.skipped_steps);
   if (const double *own = const_cast<library_instance *>(this)->setting(name))
     return *own;
-  for (int64_t i = 0; i < program_.hyperparameter_count; ++i)
+  for (int64_t i = 0; i < std::ssize(program_.hyperparameters); ++i)
     if (name == program_.hyperparameters[i].name)
       return value_of(i);
   throw failure(exit_usage, unknown_setting(program_, name));

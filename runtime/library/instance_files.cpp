@@ -108,9 +108,8 @@ void library_instance::load(const std::string &path) {
   // A trainer's checkpoint lacks frozen weights, which stay as they are.
   std::set<std::string> lacking;
   const std::set<std::string> stored = names_in(info);
-  for (int64_t i = 0; i < program_.parameter_count; ++i)
-    if (const parameter_place &place = program_.parameters[i];
-        place.role == parameter_role::frozen && !stored.count(place.tensor.name))
+  for (const parameter_place &place : program_.parameters)
+    if (place.role == parameter_role::frozen && !stored.count(place.tensor.name))
       lacking.insert(place.tensor.name);
   std::erase_if(loaded, [&](const tensor_view &tensor) { return lacking.count(tensor.name) > 0; });
   load_tensors(info, loaded, target_);

@@ -35,15 +35,14 @@ void library_instance::collect_tensors() {
     tensors_[static_cast<size_t>(kind)].push_back(
         view_of(tensor, tensor.name, places[arena] ? places[arena] + tensor.offset : nullptr));
   };
-  for (int64_t i = 0; i < program_.input_count; ++i) {
-    inputs_.push_back(&program_.inputs[i]);
-    add(library_kind::input, program_.inputs[i].tensor, program_.inputs[i].tensor.arena);
+  for (const input_place &input : program_.inputs) {
+    inputs_.push_back(&input);
+    add(library_kind::input, input.tensor, input.tensor.arena);
   }
   is_set_.resize(inputs_.size());
-  for (int64_t i = 0; i < program_.output_count; ++i)
-    add(library_kind::output, program_.outputs[i], program_.outputs[i].arena);
-  for (int64_t i = 0; i < program_.parameter_count; ++i) {
-    const parameter_place &parameter = program_.parameters[i];
+  for (const tensor_place &output : program_.outputs)
+    add(library_kind::output, output, output.arena);
+  for (const parameter_place &parameter : program_.parameters) {
     const bool is_buffer = parameter.role == parameter_role::buffer;
     add(is_buffer ? library_kind::buffer : library_kind::parameter, parameter.tensor,
         arena_kind::parameters);
@@ -54,7 +53,7 @@ void library_instance::collect_tensors() {
     return;
   std::vector<tensor_view> states = state_tensors(program_, places);
   tensors_[static_cast<size_t>(library_kind::state)].assign(
-      states.begin() + program_.parameter_count, states.end());
+      states.begin() + std::ssize(program_.parameters), states.end());
 }
 
 const tensor_view &library_instance::tensor(library_kind kind, std::string_view name) const {

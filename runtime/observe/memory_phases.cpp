@@ -36,7 +36,7 @@ std::map<std::string, function_memory> function_memories(const plan &plan) {
 memory_phases::memory_phases(std::map<std::string, function_memory> functions,
                              const pipeline *stages, std::function<void(phase_memory &)> measure)
     : functions_(std::move(functions)), stages_(stages), measure_(std::move(measure)),
-      slots_(static_cast<size_t>(stages ? stages->chunk_count : 0)) {}
+      slots_(stages ? stages->chunks.size() : 0) {}
 
 void memory_phases::begin_step() {
   matrix_.fill({});
@@ -122,9 +122,7 @@ memory_matrix planned_matrix(const program &program, int stage,
   };
   phases.begin_step();
   if (program.stages) {
-    const action_list &list = program.stages->lists[stage];
-    for (int64_t i = 0; i < list.count; ++i) {
-      const stage_action &action = list.actions[i];
+    for (const stage_action &action : program.stages->lists[stage]) {
       phases.begins(action);
       const char *function = action.kind == stage_action_kind::forward ? "forward_"
                              : action.kind == stage_action_kind::weight_gradient

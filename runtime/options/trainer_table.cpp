@@ -129,7 +129,7 @@ void trainer_table::add_program_rows() {
   add(std::strcmp(program_.target, "cuda") == 0 ? cuda_rows() : cpu_rows());
   if (program_.loss_scale_offset >= 0)
     add(loss_scale_rows());
-  for (int64_t i = 0; i < program_.hyperparameter_count; ++i) {
+  for (int64_t i = 0; i < std::ssize(program_.hyperparameters); ++i) {
     const hyperparameter &value = program_.hyperparameters[i];
     defaults_.hyperparameters.push_back(value.follows ? std::nullopt
                                                       : std::optional(value.default_value));

@@ -7,6 +7,7 @@
 
 #include "runtime/accumulation.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -93,9 +94,9 @@ constexpr int64_t whole_lines(int64_t bytes, const message_format &format) {
 
 // Bytes of `count` tensors that have bytes(i) each.
 template <typename Bytes>
-int64_t place_bytes(const message_format &format, int64_t count, const Bytes &bytes) {
+int64_t place_bytes(const message_format &format, size_t count, const Bytes &bytes) {
   int64_t all = format.line;
-  for (int64_t i = 0; i < count; ++i)
+  for (size_t i = 0; i < count; ++i)
     all += whole_lines(bytes(i), format);
   return all;
 }

@@ -52,8 +52,8 @@ std::string path_of_part(const safetensors_index &index, const std::string &own_
 // Those that are frozen, by their places.
 std::vector<tensor_place> frozen_tensors(const program &program) {
   std::vector<tensor_place> tensors;
-  for (int64_t i = program.parameter_count - program.frozen_count; i < program.parameter_count; ++i)
-    tensors.push_back(program.parameters[i].tensor);
+  for (const parameter_place &parameter : program.parameters.last(program.frozen_count))
+    tensors.push_back(parameter.tensor);
   std::sort(tensors.begin(), tensors.end(),
             [](const tensor_place &a, const tensor_place &b) { return a.offset < b.offset; });
   return tensors;
@@ -93,7 +93,7 @@ void frozen_weights::fill(const program &program, const std::string &path,
                           const safetensors_index &index, const std::string &folder) {
   std::vector<std::string> paths; // of parts
   int64_t behind_parts = 0;
-  for (int64_t i = 0; i < program.frozen_part_count; ++i) {
+  for (int64_t i = 0; i < std::ssize(program.frozen_parts); ++i) {
     const frozen_part &part = program.frozen_parts[i];
     paths.push_back(path_of_part(index, path, i, folder));
     std::error_code error;

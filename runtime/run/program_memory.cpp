@@ -23,14 +23,14 @@ void add_messages_of(const program &program, bool shares_memory, std::vector<sta
                                                       : cpu_sent_messages;
   const pipeline &pipeline = *program.stages;
   std::vector<message_needs> messages;
-  auto add = [&](int from, int to, int places, const crossing_tensor *tensors, int64_t count) {
-    messages.push_back({pipeline.stage_of(from), pipeline.stage_of(to), places,
-                        place_bytes(format, count, [&](int64_t i) { return tensors[i].bytes; })});
+  auto add = [&](int from, int to, int places, std::span<const crossing_tensor> tensors) {
+    messages.push_back(
+        {pipeline.stage_of(from), pipeline.stage_of(to), places,
+         place_bytes(format, tensors.size(), [&](size_t i) { return tensors[i].bytes; })});
   };
-  for (int64_t i = 0; i < pipeline.boundary_count; ++i) {
-    const chunk_boundary &each = pipeline.boundaries[i];
-    add(each.from, each.to, each.activation_places, each.activations, each.activation_count);
-    add(each.to, each.from, each.gradient_places, each.gradients, each.gradient_count);
+  for (const chunk_boundary &each : pipeline.boundaries) {
+    add(each.from, each.to, each.activation_places, each.activations);
+    add(each.to, each.from, each.gradient_places, each.gradients);
   }
   add_messages(stages, messages, format);
 }
@@ -41,8 +41,8 @@ memory_needs memory_needs_of(const program &program, bool shares_memory) {
   auto arena = [&](arena_kind kind) { return program.arena_bytes[static_cast<int>(kind)]; };
   memory_needs needs;
   needs.parameters = arena(arena_kind::parameters);
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    if (const parameter_place &place = program.parameters[i]; place.role == parameter_role::buffer)
+  for (const parameter_place &place : program.parameters)
+    if (place.role == parameter_role::buffer)
       needs.buffers += byte_count(place.tensor);
   needs.frozen = program.frozen_bytes;
   needs.gradients = arena(arena_kind::gradients);

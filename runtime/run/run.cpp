@@ -74,7 +74,7 @@ void run::check_layout() const {
     if (is_fixed && options.exchange != exchange_kind::automatic)
       throw failure(exit_usage, "option --exchange: the program has its own times to exchange "
                                 "gradients, of stages or of shards\n  try: the command without it");
-    if (options.exchange == exchange_kind::overlapped && prog.buckets.count == 0)
+    if (options.exchange == exchange_kind::overlapped && prog.buckets.empty())
       throw failure(exit_usage, "option --exchange: the program does not say when gradients are "
                                 "complete\n  try: --exchange behind");
   });
@@ -303,18 +303,18 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
     rows.emplace_back("loss", program.loss_name);
     rows.emplace_back("optimizer", program.optimizer_name);
     std::string of_groups;
-    for (int64_t i = 0; i < program.hyperparameter_count; ++i)
-      if (const hyperparameter &value = program.hyperparameters[i]; value.follows)
+    for (const hyperparameter &value : program.hyperparameters)
+      if (value.follows)
         of_groups += (of_groups.empty() ? "--" : ", --") + option_name(value);
     if (!of_groups.empty())
       rows.emplace_back("groups have", of_groups);
   }
   int64_t counts[3] = {}; // by role
-  for (int64_t i = 0; i < program.parameter_count; ++i) {
-    const tensor_place &tensor = program.parameters[i].tensor;
+  for (const parameter_place &parameter : program.parameters) {
+    const tensor_place &tensor = parameter.tensor;
     const quantized_weight *form = quantized_form(program, tensor.name);
     if (!is_part_of_quantized(program, tensor.name))
-      counts[static_cast<int>(program.parameters[i].role)] +=
+      counts[static_cast<int>(parameter.role)] +=
           form ? form->layout.outer * form->layout.length * form->layout.inner
                : element_count(tensor);
   }
@@ -322,9 +322,9 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
   rows.emplace_back("parameters", grouped(trained) + " trained" +
                                       (frozen ? ", " + grouped(frozen) + " frozen" : "") +
                                       (buffers ? ", " + grouped(buffers) + " in buffers" : ""));
-  for (int64_t i = 0; i < program.input_count; ++i)
+  for (int64_t i = 0; i < std::ssize(program.inputs); ++i)
     rows.emplace_back(i ? "" : "inputs", tensor_text(program.inputs[i].tensor));
-  for (int64_t i = 0; i < program.output_count; ++i)
+  for (int64_t i = 0; i < std::ssize(program.outputs); ++i)
     rows.emplace_back(i ? "" : "outputs", tensor_text(program.outputs[i]));
   int64_t total = 0;
   for (int kind = 0; kind < arena_count; ++kind) {
@@ -343,9 +343,9 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
                                       grouped(program.frozen_bytes).c_str()));
   rows.emplace_back("", format_text("%-16s %12s bytes", "together",
                                     grouped(total + program.frozen_bytes).c_str()));
-  for (int i = 0; program.stages && i < program.stages->chunk_count; ++i) {
-    const chunk_program &own = program.stages->chunks[i];
-    const bool is_stage = program.stages->chunk_count == program.stages->stages;
+  for (int i = 0; program.stages && i < std::ssize(program.stages->chunks); ++i) {
+    const chunk_program &own = program.stages->chunks[static_cast<size_t>(i)];
+    const bool is_stage = std::ssize(program.stages->chunks) == program.stages->stages;
     rows.emplace_back(i > 0      ? ""
                       : is_stage ? "stages"
                                  : "chunks",
@@ -427,12 +427,11 @@ static void add_memory_rows(const run &run, int64_t micro_batches,
 
 // Of which it is not known how many samples or labels it is of, as of a loss of the model's own.
 static bool is_opaque(const program &prog) {
-  const loss_part *parts = prog.loss_parts, *end = parts + prog.loss_part_count;
-  const bool has_opaque_part = std::any_of(parts, end, [](const loss_part &part) {
+  const bool has_opaque_part = std::ranges::any_of(prog.loss_parts, [](const loss_part &part) {
     return !part.weight.name && !part.is_sum && !part.sample_losses.name;
   });
   return prog.update && !prog.loss_weight.name && !prog.sample_losses.name &&
-         (prog.loss_part_count == 0 || has_opaque_part);
+         (prog.loss_parts.empty() || has_opaque_part);
 }
 
 void run::print_table(const std::vector<std::pair<std::string, std::string>> &more,

@@ -21,9 +21,9 @@ batch_feed::batch_feed(const program &program, device &target, loader &data)
   if (target.overlaps_batches())
     return;
   int64_t total = 0;
-  for (int64_t i = 0; i < program.input_count; ++i) {
+  for (const input_place &input : program.inputs) {
     ahead_.offsets.push_back(total);
-    total += aligned(byte_count(program.inputs[i].tensor));
+    total += aligned(byte_count(input.tensor));
   }
   ahead_.memory.resize(static_cast<size_t>(total));
   worker_.emplace();
@@ -31,7 +31,7 @@ batch_feed::batch_feed(const program &program, device &target, loader &data)
 
 int64_t batch_feed::bytes(const program &program, const device &target) {
   int64_t total = 0;
-  for (int64_t i = 0; i < program.input_count && !target.overlaps_batches(); ++i)
+  for (int64_t i = 0; i < std::ssize(program.inputs) && !target.overlaps_batches(); ++i)
     total += aligned(byte_count(program.inputs[i].tensor));
   return total;
 }
@@ -51,8 +51,8 @@ void batch_feed::submit(data_part part, int64_t batch, int64_t next) {
 
 void batch_feed::submit_nothing() {
   ready_ = false;
-  for (int64_t i = 0; i < program_.input_count; ++i) {
-    const tensor_place &input = program_.inputs[i].tensor;
+  for (const input_place &place : program_.inputs) {
+    const tensor_place &input = place.tensor;
     memset(target_.batch_place(input), 0, static_cast<size_t>(byte_count(input)));
   }
   target_.send_batch();
@@ -89,9 +89,9 @@ int64_t batch_feed::index_of(const tensor_place &input) const {
 
 int64_t batch_feed::bytes_read() const {
   int64_t bytes = 0;
-  for (int64_t i = 0; i < program_.input_count; ++i)
-    if (data_.fills(program_.inputs[i]))
-      bytes += byte_count(program_.inputs[i].tensor);
+  for (const input_place &input : program_.inputs)
+    if (data_.fills(input))
+      bytes += byte_count(input.tensor);
   return bytes;
 }
 
@@ -126,7 +126,7 @@ bool batch_feed::take_prefetched(data_part part, int64_t batch) {
   worker_->wait();
   if (!ahead_.complete || ahead_.part != part || ahead_.batch != batch)
     return false;
-  for (int64_t i = 0; i < program_.input_count; ++i) {
+  for (int64_t i = 0; i < std::ssize(program_.inputs); ++i) {
     const tensor_place &input = program_.inputs[i].tensor;
     if (data_.fills(program_.inputs[i]))
       memcpy(target_.batch_place(input),

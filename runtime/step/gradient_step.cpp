@@ -16,7 +16,7 @@ static std::vector<stage_action> actions_of(const program &program, const stage_
                                             int64_t micro_batches) {
   if (program.stages) {
     const action_list &list = program.stages->lists[layout.stage];
-    return {list.actions, list.actions + list.count};
+    return {list.begin(), list.end()};
   }
   std::vector<stage_action> actions;
   const int last = static_cast<int>(micro_batches) - 1;
@@ -31,12 +31,12 @@ gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, 
                              bool mean_per_batch)
     : run_(run), feed_(feed), layout_(run.prog, run.ranks.rank(), run.ranks.size()),
       micro_batches_(micro_batches), actions_(actions_of(run.prog, layout_, micro_batches)),
-      seed_(seed), mean_per_batch_(mean_per_batch || (run.prog.loss_part_count > 0 &&
+      seed_(seed), mean_per_batch_(mean_per_batch || (!run.prog.loss_parts.empty() &&
                                                       micro_batches * run.ranks.size() == 1)),
       faults_(static_cast<size_t>(micro_batches)), kept_(run.target, run.prog, micro_batches),
       reports_(run, static_cast<size_t>(micro_batches)) {
   if (run.prog.count_labels && !mean_per_batch_)
-    own_weights_.resize(static_cast<size_t>(run.prog.loss_part_count * micro_batches));
+    own_weights_.resize(run.prog.loss_parts.size() * static_cast<size_t>(micro_batches));
   all_weights_.resize(own_weights_.size() * static_cast<size_t>(run.ranks.size()));
   if (run.prog.loss_scale_offset >= 0) // until others set it
     run.target.set_scalar(run.prog.loss_scale_offset, run.options.loss_scale);
@@ -58,7 +58,7 @@ void gradient_step::submit(data_part part, int64_t batch, int64_t next) {
 
 // What the parts of the loss weigh in each micro-batch of the step, on every rank.
 void gradient_step::count_labels(data_part part, int64_t first_batch, int64_t step) {
-  const int64_t parts = run_.prog.loss_part_count;
+  const int64_t parts = std::ssize(run_.prog.loss_parts);
   auto for_each_weight = [&](const auto &visit) {
     for (int64_t i = 0; i < parts; ++i)
       if (run_.prog.loss_parts[i].weight.name)
@@ -92,7 +92,7 @@ void gradient_step::count_labels(data_part part, int64_t first_batch, int64_t st
 void gradient_step::set_part_scales(data_part part, int64_t first_batch, int64_t step) {
   if (!own_weights_.empty())
     count_labels(part, first_batch, step);
-  const auto parts = static_cast<size_t>(run_.prog.loss_part_count);
+  const size_t parts = run_.prog.loss_parts.size();
   for (size_t i = 0; i < parts; ++i) {
     const loss_part &of = run_.prog.loss_parts[i];
     if (of.scale_offset < 0)
@@ -112,7 +112,7 @@ bool gradient_step::reads_batch(const stage_action &action) const {
   if (!run_.prog.stages)
     return action.kind == stage_action_kind::backward;
   return action.kind == stage_action_kind::forward &&
-         run_.prog.stages->chunks[action.chunk].input_count > 0;
+         !run_.prog.stages->chunks[action.chunk].inputs.empty();
 }
 
 // The batch that is read after the one of an action, of this step or the next. Chunks of a stage

@@ -7,7 +7,7 @@ namespace trainc {
 
 void keep_index_check(device &target, const program &program, const tensor_place &check, int slot,
                       int stash_slot) {
-  if (program.checked_index_count == 0)
+  if (program.checked_indexes.empty())
     return;
   for (int i = 0; i < 2; ++i)
     target.keep({check.name, data_type::f64, 0, {}, check.arena, check.offset + 8 * i}, slot + i,
@@ -15,9 +15,8 @@ void keep_index_check(device &target, const program &program, const tensor_place
 }
 
 std::string index_problem(const device &target, const program &program, int slot) {
-  const auto number =
-      program.checked_index_count == 0 ? 0 : static_cast<int64_t>(target.kept(slot));
-  if (number < 1 || number > program.checked_index_count)
+  const auto number = program.checked_indexes.empty() ? 0 : static_cast<int64_t>(target.kept(slot));
+  if (number < 1 || number > std::ssize(program.checked_indexes))
     return "";
   const checked_index &index = program.checked_indexes[number - 1];
   return format_text("node '%s': the model computes the index %.0f, which is outside [%lld, %lld)\n"

@@ -15,9 +15,8 @@ const std::string of_update = "update of ";
 } // namespace
 
 std::pair<std::string, bool> module_name(const program &program, const char *parameter) {
-  for (int64_t i = 0; i < program.module_tensor_count; ++i)
-    if (const export_initializer &tensor = program.module_tensors[i];
-        strcmp(tensor.parameter_name, parameter) == 0)
+  for (const export_initializer &tensor : program.module_tensors)
+    if (strcmp(tensor.parameter_name, parameter) == 0)
       return {tensor.onnx_name, tensor.transposed};
   return {parameter, false};
 }
@@ -61,8 +60,7 @@ void tensor_watch::drop_others(const name_pattern &names, watched_kinds kinds) {
 }
 
 void tensor_watch::add_parameters(const name_pattern &names) {
-  for (int64_t i = 0; i < run_.prog.parameter_count; ++i) {
-    const parameter_place &place = run_.prog.parameters[i];
+  for (const parameter_place &place : run_.prog.parameters) {
     const auto [name, is_transposed] = module_name(run_.prog, place.tensor.name);
     watched_parameter parameter;
     parameter.name = name;

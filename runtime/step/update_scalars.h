@@ -33,7 +33,7 @@ double hyperparameter_value(const program &program, std::span<const std::optiona
   const char *follows = program.hyperparameters[number].follows;
   if (follows && strcmp(follows, "learning_rate") == 0)
     return rate(own);
-  for (int64_t i = 0; follows && !own && i < program.hyperparameter_count; ++i)
+  for (int64_t i = 0; follows && !own && i < std::ssize(program.hyperparameters); ++i)
     if (strcmp(follows, program.hyperparameters[i].name) == 0)
       return hyperparameter_value(program, given, i, rate);
   return own.value_or(program.hyperparameters[number].default_value);

@@ -43,8 +43,8 @@ rows hyperparameters_of(const run &run) {
   rows values = {{"optimizer", run.prog.optimizer_name}, {"loss", run.prog.loss_name}};
   std::set<std::string> names = {"learning-rate", "schedule",   "warmup-steps", "micro-batches",
                                  "clip-norm",     "clip-value", "seed"};
-  for (int64_t i = 0; i < run.prog.hyperparameter_count; ++i)
-    names.insert(option_name(run.prog.hyperparameters[i]));
+  for (const hyperparameter &value : run.prog.hyperparameters)
+    names.insert(option_name(value));
   for (const auto &[name, value] : run.table.values(run.options))
     if (names.count(name) && !value.empty())
       values.emplace_back(name, value);

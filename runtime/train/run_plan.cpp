@@ -85,8 +85,8 @@ void planner::open_data() {
   sources_.data.emplace(run_.open_data(!options_.no_shuffle, plan_.order.seed,
                                        /*partial_batches=*/true));
   bool has_buffers = false;
-  for (int64_t i = 0; i < run_.prog.parameter_count; ++i)
-    has_buffers |= run_.prog.parameters[i].role == parameter_role::buffer;
+  for (const parameter_place &parameter : run_.prog.parameters)
+    has_buffers |= parameter.role == parameter_role::buffer;
   if (has_buffers && options_.rest == leftovers::pad)
     run_.warn("option --leftovers pad: statistics of a batch (BatchNormalization) count the rows "
               "that fill up the last one, which repeat its last sample");

@@ -32,10 +32,9 @@ const char *folder_of(tensor_kind kind) {
 } // namespace
 
 parameter_histograms::parameter_histograms(run &run) : run_(run) {
-  const auto count = static_cast<size_t>(run.prog.parameter_count);
-  for (size_t i = 0; i < count; ++i)
-    names_.push_back(module_name(run.prog, run.prog.parameters[i].tensor.name).first);
-  taken_.reserve(kinds * count);
+  for (const parameter_place &parameter : run.prog.parameters)
+    names_.push_back(module_name(run.prog, parameter.tensor.name).first);
+  taken_.reserve(kinds * names_.size());
 }
 
 void parameter_histograms::take(const watched_values &values, statistics_taker &taker) {

@@ -103,7 +103,7 @@ public:
       own.peak = peak.value_or(schedule_.peak);
       return own(step);
     };
-    for (int64_t i = 0; i < run_.prog.hyperparameter_count; ++i)
+    for (int64_t i = 0; i < std::ssize(run_.prog.hyperparameters); ++i)
       run_.target.set_scalar(run_.prog.hyperparameters[i].offset,
                              hyperparameter_value(run_.prog, options.hyperparameters, i, rate));
     set_update_scalars(run_.target, run_.prog,

@@ -29,8 +29,8 @@ void set_up(const trainc::program &program, const trainc::arenas &places) {
   for (int64_t offset :
        {program.clip_norm_offset, program.clip_value_offset, program.loss_limit_offset})
     set(offset, INFINITY);
-  for (int64_t i = 0; i < program.hyperparameter_count; ++i)
-    set(program.hyperparameters[i].offset, program.hyperparameters[i].default_value);
+  for (const hyperparameter &value : program.hyperparameters)
+    set(value.offset, value.default_value);
   for (arena_kind kind : {arena_kind::parameters, arena_kind::gradients}) {
     auto *values = reinterpret_cast<float *>(places[kind]);
     std::fill_n(values, program.arena_bytes[static_cast<int>(kind)] / int64_t{sizeof(float)},

@@ -59,15 +59,14 @@ int main() {
   trainer_options options = trainer_table(trainer_program).parse(1, words);
   device target(trainer_program, options, ranks, true);
   target.allocate(memory_use::forward, 1);
-  for (int64_t i = 0; i < trainer_program.input_count; ++i)
+  for (int64_t i = 0; i < std::ssize(trainer_program.inputs); ++i)
     fill(trainer_program.inputs[i], target.batch_place(trainer_program.inputs[i].tensor),
          static_cast<uint64_t>(i) << 32);
   target.send_batch();
   target.submit_batch();
   target.run(entry::evaluate);
   target.finish();
-  for (int64_t i = 0; i < trainer_program.output_count; ++i) {
-    const tensor_place &output = trainer_program.outputs[i];
+  for (const tensor_place &output : trainer_program.outputs) {
     const char *data =
         target.read(target.places()[output.arena] + output.offset, byte_count(output));
     each_element(output, const_cast<char *>(data), [&](int64_t at, auto *element) {

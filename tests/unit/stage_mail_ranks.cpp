@@ -62,11 +62,10 @@ int main(int, char **arguments) {
   communicator ranks;
   arena_set memory;
   const crossing_tensor tensor = {"x", 0, 0, atoll(arguments[1])};
-  const chunk_boundary boundary = {0, 1, &tensor, 1, &tensor, 1, places, places};
+  const chunk_boundary boundary = {0, 1, {&tensor, 1}, {&tensor, 1}, places, places};
   pipeline pipeline = {};
-  pipeline.stages = pipeline.chunk_count = 2;
-  pipeline.boundaries = &boundary;
-  pipeline.boundary_count = 1;
+  pipeline.stages = 2;
+  pipeline.boundaries = {&boundary, 1};
   stage_layout layout;
   layout.stages = 2;
   layout.stage = ranks.rank();

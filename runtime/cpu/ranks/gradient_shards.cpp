@@ -90,23 +90,22 @@ void gradient_shards::complete(int bucket) {
   meet();
   const int64_t width = bytes_of(type_);
   for (const summation &sum : rounds_.round(micro_batch_))
-    for_each_part(buckets_.buckets[bucket],
-                  [&](const gradient_piece &piece, int64_t begin, int64_t end) {
-                    summands_.clear();
-                    for (const addend &each : sum.addends)
-                      // Addressed so that each is found under its number in the gradients arena.
-                      summands_.push_back({each.accumulator == in_gradients
-                                               ? activations_[static_cast<size_t>(each.rank)] +
-                                                     piece.offset - piece.elements.begin * width
-                                               : accumulators_ + each.accumulator * arena_bytes_,
-                                           each.additions});
-                    char *target = accumulators_ + sum.target * arena_bytes_;
-                    sum_in_order(type_, summands_, &target, 1, begin, end);
-                  });
+    for_each_part(buckets_[bucket], [&](const gradient_piece &piece, int64_t begin, int64_t end) {
+      summands_.clear();
+      for (const addend &each : sum.addends)
+        // Addressed so that each is found under its number in the gradients arena.
+        summands_.push_back({each.accumulator == in_gradients
+                                 ? activations_[static_cast<size_t>(each.rank)] + piece.offset -
+                                       piece.elements.begin * width
+                                 : accumulators_ + each.accumulator * arena_bytes_,
+                             each.additions});
+      char *target = accumulators_ + sum.target * arena_bytes_;
+      sum_in_order(type_, summands_, &target, 1, begin, end);
+    });
 }
 
 void gradient_shards::end() {
-  if (buckets_.count > 0)
+  if (!buckets_.empty())
     meet(); // the others have read the last bucket
   buckets_ = {};
 }

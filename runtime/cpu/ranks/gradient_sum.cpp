@@ -238,7 +238,7 @@ gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradien
     total_ = gradients_;
   ranks.together([&] {
     const bool overlaps = request.must_overlap || shares_memory_;
-    if (request.buckets.count > 0 && transport_ && overlaps)
+    if (!request.buckets.empty() && transport_ && overlaps)
       overlapped_ = transport_->overlapped(*this, request.buckets);
   });
 }

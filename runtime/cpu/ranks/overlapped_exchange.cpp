@@ -31,7 +31,7 @@ void settle(void *) {
 
 overlapped_exchange::overlapped_exchange(rank_files &files, const stage_layout &layout,
                                          const bucket_list &buckets, step_sum sum)
-    : files_(files), layout_(layout), bucket_count_(buckets.count), sum_(std::move(sum)) {
+    : files_(files), layout_(layout), bucket_count_(std::ssize(buckets)), sum_(std::move(sum)) {
   const int64_t longest = slice_bytes / bytes_of(sum_.type);
   int number = 0;
   for (const gradient_bucket &bucket : buckets) {

@@ -16,8 +16,7 @@ namespace trainc {
 // One direction of a boundary: what goes from one stage to another, or to itself, in one order.
 struct message_kind {
   int sender, receiver; // stages
-  const crossing_tensor *tensors;
-  int64_t count;
+  std::span<const crossing_tensor> tensors;
   int places;
 
   message_kind(const pipeline &pipeline, int64_t boundary, bool of_gradients) {
@@ -26,17 +25,17 @@ struct message_kind {
     sender = of_gradients ? to : from;
     receiver = of_gradients ? from : to;
     tensors = of_gradients ? each.gradients : each.activations;
-    count = of_gradients ? each.gradient_count : each.activation_count;
     places = of_gradients ? each.gradient_places : each.activation_places;
   }
 
   int64_t place_bytes() const {
-    return trainc::place_bytes(cpu_messages, count, [&](int64_t i) { return tensors[i].bytes; });
+    return trainc::place_bytes(cpu_messages, tensors.size(),
+                               [&](size_t i) { return tensors[i].bytes; });
   }
 };
 
 // Numbers of kinds: those of a boundary are neighbours.
-inline int64_t kind_count(const pipeline &pipeline) { return 2 * pipeline.boundary_count; }
+inline int64_t kind_count(const pipeline &pipeline) { return 2 * std::ssize(pipeline.boundaries); }
 inline message_kind kind_of(const pipeline &pipeline, int64_t kind) {
   return {pipeline, kind / 2, kind % 2 == 1};
 }

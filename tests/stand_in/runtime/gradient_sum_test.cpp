@@ -180,7 +180,7 @@ program sharded_program() {
   prog.parameter_type = data_type::f32;
   prog.summed_bytes = shard_elements * 4;
   prog.shards_gradients = true;
-  prog.buckets = {shard_buckets, 2};
+  prog.buckets = shard_buckets;
   return prog;
 }
 

@@ -25,15 +25,16 @@ chunk_program chunk_of(const element_range *ranges, int64_t count) {
 struct cut_program {
   chunk_program chunks[2] = {chunk_of(of_first, 2), chunk_of(of_second, 2)};
   pipeline stages = {};
+  const char *state_names[2] = {"first", "second"};
   program prog = {};
 
   explicit cut_program(bool in_stages) {
-    stages.stages = stages.chunk_count = 2;
+    stages.stages = 2;
     stages.chunks = chunks;
     prog.parameter_type = data_type::f32;
     prog.summed_bytes = elements * 4;
     prog.optimizer_slot_bytes = 4096 * 4; // what is behind are buffers
-    prog.state_count = 2;
+    prog.state_names = state_names;
     prog.step_totals.name = "step_totals";
     prog.step_totals.offset = (elements - 3) * 4;
     prog.updates_in_parts = true;

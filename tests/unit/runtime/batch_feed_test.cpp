@@ -44,8 +44,8 @@ struct fed_device {
   // The inputs as the device has them.
   std::string batch() const {
     std::string bytes;
-    for (int64_t i = 0; i < trainer_program.input_count; ++i) {
-      const tensor_place &input = trainer_program.inputs[i].tensor;
+    for (const input_place &place : trainer_program.inputs) {
+      const tensor_place &input = place.tensor;
       bytes.append(target->places()[input.arena] + input.offset,
                    static_cast<size_t>(byte_count(input)));
     }

@@ -308,7 +308,6 @@ TEST(Options, InputsWithEqualsSigns) {
       {{"x=y", data_type::f32, 1, {4}, arena_kind::activations, 64}, false, 0, false, 0}};
   program program = trainer_program;
   program.inputs = inputs;
-  program.input_count = 2;
   auto expect = [&](const std::string &item, const std::string &name, const std::string &file,
                     const input_place *input) {
     const named_file found = named_file_of(program, item);

@@ -27,7 +27,6 @@ struct small_model {
 
   small_model() {
     prog.inputs = inputs;
-    prog.input_count = 2;
     places.base[static_cast<int>(arena_kind::activations)] = memory;
   }
   loader::input_target target() {
@@ -323,7 +322,6 @@ struct token_model {
 
   token_model() {
     prog.inputs = inputs;
-    prog.input_count = 2;
     places.base[static_cast<int>(arena_kind::activations)] = reinterpret_cast<char *>(memory);
   }
   loader::input_target target() {
