@@ -11,7 +11,7 @@
 //
 // Exporters also write one weight twice, with its values or transposed: the two are tied again.
 #include "compiler/onnx/graph/recurrent_layout.h"
-#include "compiler/onnx/parameters/module_calls.h"
+#include "compiler/onnx/parameters/claims.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -24,44 +24,68 @@ using onnx::NodeProto;
 
 // ---- calls of modules
 
-void ModuleCalls::addUse(StringRef path, StringRef value) {
-  if (value.contains('.') && !isExporterName(value))
-    modules[path.str()].insert(value.rsplit('.').first.str());
-}
+namespace {
 
-// The path without the number of a further call.
-static StringRef firstCall(StringRef path) {
-  StringRef base = path.rtrim("0123456789");
-  return base.size() < path.size() && base.ends_with("_") ? base.drop_back() : path;
-}
+struct WeightUse {
+  std::optional<std::string> path; // of the node's module; none where its name does not tell
+  bool isRecurrent = false;        // its gates have another order than the module's
+};
 
-// Nullopt where they may be of a module that is called twice, or of another one whose own name ends
-// in a number.
-std::optional<bool> ModuleCalls::areOne(StringRef a, StringRef b) const {
-  if (a == b)
-    return true;
-  if (firstCall(a) != b && firstCall(b) != a && firstCall(a) != firstCall(b))
-    return false;
-  auto one = modules.find(a), other = modules.find(b);
-  if (one == modules.end() || other == modules.end())
-    return std::nullopt;
-  return any_of(one->second, [&](const std::string &name) { return other->second.count(name); });
-}
+/// Which nodes PyTorch's TorchScript exporter made of one module. Their names bear its path
+/// (modulePath), with a number at the end for each further call of it: h.0.c_fc, then h.0.c_fc_1.
+class ModuleCalls {
+public:
+  /// A node in a module uses an initializer; those with a module's name are evidence.
+  void addUse(StringRef path, StringRef initializer) {
+    if (initializer.contains('.') && !isExporterName(initializer))
+      modules[path.str()].insert(initializer.rsplit('.').first.str());
+  }
 
-std::optional<bool> ModuleCalls::areOneWeight(ArrayRef<WeightUse> a, ArrayRef<WeightUse> b,
-                                              const TensorBytes &values) const {
-  bool areTwo = !a.empty() && !b.empty();
-  for (const WeightUse &one : a)
-    for (const WeightUse &other : b) {
-      const bool areTold = one.path && other.path && *one.path != *other.path;
-      std::optional<bool> same = areTold ? areOne(*one.path, *other.path) : std::nullopt;
-      if (same.value_or(false))
-        return isUniform(values) ? std::nullopt : std::optional(true);
-      areTwo =
-          areTwo && same.has_value() && (isUniform(values) || one.isRecurrent || other.isRecurrent);
-    }
-  return areTwo ? std::optional(false) : std::nullopt;
-}
+  /// Whether two weights with these values are one parameter of the module. One of them at least
+  /// has no name. They are if two calls of one module use them, and they are not if all elements
+  /// are equal, as fresh ones may be, and two modules use them. Else two modules may share it, or
+  /// one be a copy of the other, even where all besides is equal: a copy may have been given the
+  /// weight again. Nor does a file tell of one call, which may use a parameter twice or two of
+  /// them.
+  std::optional<bool> areOneWeight(ArrayRef<WeightUse> a, ArrayRef<WeightUse> b,
+                                   const TensorBytes &values) const {
+    bool areTwo = !a.empty() && !b.empty();
+    for (const WeightUse &one : a)
+      for (const WeightUse &other : b) {
+        const bool areTold = one.path && other.path && *one.path != *other.path;
+        std::optional<bool> same = areTold ? areOne(*one.path, *other.path) : std::nullopt;
+        if (same.value_or(false))
+          return isUniform(values) ? std::nullopt : std::optional(true);
+        areTwo = areTwo && same.has_value() &&
+                 (isUniform(values) || one.isRecurrent || other.isRecurrent);
+      }
+    return areTwo ? std::optional(false) : std::nullopt;
+  }
+
+private:
+  // Nullopt where they may be of a module that is called twice, or of another one whose own name
+  // ends in a number.
+  std::optional<bool> areOne(StringRef a, StringRef b) const {
+    if (a == b)
+      return true;
+    if (firstCall(a) != b && firstCall(b) != a && firstCall(a) != firstCall(b))
+      return false;
+    auto one = modules.find(a), other = modules.find(b);
+    if (one == modules.end() || other == modules.end())
+      return std::nullopt;
+    return any_of(one->second, [&](const std::string &name) { return other->second.count(name); });
+  }
+
+  // The path without the number of a further call.
+  static StringRef firstCall(StringRef path) {
+    StringRef base = path.rtrim("0123456789");
+    return base.size() < path.size() && base.ends_with("_") ? base.drop_back() : path;
+  }
+
+  std::map<std::string, std::set<std::string>, std::less<>> modules; // of initializers, by path
+};
+
+} // namespace
 
 // ---- copies by Identity nodes
 
