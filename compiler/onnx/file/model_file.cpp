@@ -366,6 +366,7 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
         markWidened(tensor, type);
       forms[tensor.name()] = elementName(type);
     }
+    byName[result->name] = result.get();
     initializers.push_back(std::move(result));
   }
   return report.size() == before;
@@ -500,11 +501,14 @@ bool ModelFile::exportsHalves() const { return computesIn && !addedFloats; }
 void ModelFile::addInitializer(std::unique_ptr<TensorBytes> values) {
   addedFloats |= isFloat(values->dataType);
   describe(*values, *editableGraph().add_initializer());
+  byName[values->name] = values.get();
   initializers.push_back(std::move(values));
 }
 
 void ModelFile::replaceInitializer(int index, std::unique_ptr<TensorBytes> values) {
   TensorProto &tensor = *editableGraph().mutable_initializer(index);
+  byName.erase(tensor.name());
+  byName[values->name] = values.get();
   tensor.Clear();
   describe(*values, tensor);
   addedFloats |= isFloat(values->dataType);

@@ -7,6 +7,7 @@
 #include "compiler/onnx/file/mapped_file.h"
 #include "compiler/report.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
 #include <map>
 #include <onnx/onnx_pb.h>
 #include <optional>
@@ -68,6 +69,8 @@ public:
   const onnx::GraphProto &graph() const { return proto->graph(); }
   /// Of graph().initializer(index).
   const TensorBytes &initializer(size_t index) const { return *initializers[index]; }
+  /// The initializer of this name; null: there is none.
+  const TensorBytes *find(llvm::StringRef name) const { return byName.lookup(name); }
   /// How the file has an initializer that is a dense float here: "float16", "bfloat16" or "sparse";
   /// empty: as it is here.
   llvm::StringRef formInFile(const std::string &name) const;
@@ -112,6 +115,7 @@ private:
   std::unique_ptr<onnx::ModelProto> proto;
   std::vector<llvm::ArrayRef<char>> valuesInNodes; // large ones, by number (strip.h)
   std::vector<std::unique_ptr<TensorBytes>> initializers;
+  llvm::StringMap<const TensorBytes *> byName;
   std::map<std::string, std::string> forms; // of those that were converted
   int32_t computesIn = 0;
   bool addedFloats = false;

@@ -94,8 +94,6 @@ namespace {
 class CopySeparator {
 public:
   CopySeparator(ModelFile &file, Ledger &ledger) : file(file), ledger(ledger) {
-    for (int i = 0; i < file.graph().initializer_size(); ++i)
-      initializers[file.graph().initializer(i).name()] = i;
     bool hasPaths = false, hasModules = false;
     for (const NodeProto &node : file.graph().node()) {
       if (isOnnx(node, "Identity") && node.input_size() == 1 && node.output_size() == 1)
@@ -125,8 +123,8 @@ private:
   bool isCopy(const NodeProto &node) const {
     if (!isOnnx(node, "Identity") || node.input_size() != 1 || node.output_size() != 1)
       return false;
-    auto found = initializers.find(node.input(0));
-    return found != initializers.end() && isFloat(file.initializer(found->second).dataType) &&
+    const TensorBytes *values = file.find(node.input(0));
+    return values && isFloat(values->dataType) &&
            none_of(file.graph().output(),
                    [&](const auto &one) { return one.name() == node.output(0); });
   }
@@ -134,7 +132,7 @@ private:
   // Also a copy of one.
   bool isInitializer(StringRef name) const {
     auto copy = sources.find(name);
-    return initializers.count(copy == sources.end() ? name : StringRef(copy->second)) != 0;
+    return file.find(copy == sources.end() ? name : StringRef(copy->second)) != nullptr;
   }
 
   // Of what uses a value, beside copies of it.
@@ -160,7 +158,7 @@ private:
 
   void separate(NodeProto &node) {
     const std::string source = node.input(0), copy = node.output(0);
-    const TensorBytes &values = file.initializer(initializers.find(source)->second);
+    const TensorBytes &values = *file.find(source);
     if (isExporterName(copy) && !isApart(node, source, copy, values))
       return;
     if (!isExporterName(copy) && ledger.tellsNoModules && !isUniform(values))
@@ -207,7 +205,6 @@ private:
   Ledger &ledger;
   ModuleCalls calls;
   Changes changes;
-  std::map<std::string, int, std::less<>> initializers;
   std::map<std::string, std::string, std::less<>> sources; // of copies, by their names
   std::map<std::string, std::vector<const NodeProto *>> users;
   std::map<std::string, std::vector<std::string>> apart; // copies under invented names, by source

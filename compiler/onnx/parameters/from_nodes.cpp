@@ -43,8 +43,6 @@ public:
       if (node.output_size() == 1)
         makers[node.output(0)] = &node;
     }
-    for (const onnx::TensorProto &tensor : graph.initializer())
-      initializers[tensor.name()] = &tensor;
   }
 
   std::vector<Reader> readersOf(StringRef value) const { return readers.lookup(value); }
@@ -72,14 +70,12 @@ public:
 
   std::unique_ptr<TensorBytes> sizesAt(const ModelFile &file, const std::string &name) const {
     std::string why;
-    const onnx::TensorProto *tensor = initializers.lookup(name);
-    if (const NodeProto *maker = makers.lookup(name); maker && isOnnx(*maker, "Constant"))
-      tensor = tensorOf(*maker);
-    else if (tensor)
-      for (int i = 0; i < file.graph().initializer_size(); ++i)
-        if (file.graph().initializer(i).name() == name)
-          return sharedCopy(file.initializer(i), name);
-    return tensor ? file.tensorOfNode(*tensor, why) : nullptr;
+    if (const NodeProto *maker = makers.lookup(name); maker && isOnnx(*maker, "Constant")) {
+      const onnx::TensorProto *tensor = tensorOf(*maker);
+      return tensor ? file.tensorOfNode(*tensor, why) : nullptr;
+    }
+    const TensorBytes *sizes = file.find(name);
+    return sizes ? sharedCopy(*sizes, name) : nullptr;
   }
 
 private:
@@ -90,7 +86,6 @@ private:
 
   StringMap<std::vector<Reader>> readers;
   StringMap<const NodeProto *> makers;
-  StringMap<const onnx::TensorProto *> initializers;
 };
 
 class WeightLifter {

@@ -62,9 +62,8 @@ private:
   const TensorBytes *tensor(unsigned input) {
     if (input >= node.inputs.size() || node.inputs[input].empty())
       return nullptr;
-    for (int i = 0; i < file.graph().initializer_size(); ++i)
-      if (file.initializer(i).name == node.inputs[input])
-        return &file.initializer(i);
+    if (const TensorBytes *found = file.find(node.inputs[input]))
+      return found;
     fail("its input '" + node.inputs[input] + "' is computed");
     return nullptr;
   }

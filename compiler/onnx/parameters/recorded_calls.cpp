@@ -8,9 +8,8 @@ namespace trainc::reader {
 
 RecordedCalls::RecordedCalls(ModelFile &file, const ExportedProgram &program)
     : file(file), program(program) {
-  for (int i = 0; i < file.graph().initializer_size(); ++i) {
-    const std::string &name = file.graph().initializer(i).name();
-    numbers[name] = i;
+  for (const onnx::TensorProto &tensor : file.graph().initializer()) {
+    const std::string &name = tensor.name();
     std::vector<std::string> &from = origins[name];
     if (program.kindOf(name) == "PARAMETER")
       from.push_back(name);

@@ -23,10 +23,8 @@ struct RecordedCalls {
 
   RecordedCalls(ModelFile &file, const ExportedProgram &program);
 
-  bool isInitializer(llvm::StringRef name) const { return numbers.count(name) > 0; }
-  const TensorBytes &tensorOf(llvm::StringRef name) const {
-    return file.initializer(numbers.lookup(name));
-  }
+  bool isInitializer(llvm::StringRef name) const { return file.find(name) != nullptr; }
+  const TensorBytes &tensorOf(llvm::StringRef name) const { return *file.find(name); }
   bool holdsFloats(llvm::StringRef name) const { return isFloat(tensorOf(name).dataType); }
   /// The parameters that an initializer is, or was made from.
   const std::vector<std::string> &originsOf(const std::string &name) const {
@@ -60,7 +58,6 @@ private:
   void collect(onnx::NodeProto &node);
 
   std::set<std::string, std::less<>> values;
-  llvm::StringMap<int> numbers; // of initializers
   llvm::StringMap<size_t> callNumbers;
 };
 

@@ -32,8 +32,6 @@ class Resolver {
 public:
   Resolver(const ModelFile &file, const Ledger &ledger, ArrayRef<Claim> claims)
       : file(file), program(ledger.program), claims(claims) {
-    for (int i = 0; i < file.graph().initializer_size(); ++i)
-      numbers[file.graph().initializer(i).name()] = i;
     findStatistics();
   }
 
@@ -54,11 +52,6 @@ public:
   }
 
 private:
-  const TensorBytes *tensorOf(StringRef name) const {
-    auto found = numbers.find(name);
-    return found == numbers.end() ? nullptr : &file.initializer(found->second);
-  }
-
   static const std::string &readBy(const Claim &claim) { return claim.node->input(claim.input); }
 
   static bool isStatistic(const onnx::NodeProto &node, int input) {
@@ -88,7 +81,7 @@ private:
   /// The claim's node reads a copy of what it reads now, under this name.
   Change &give(const Claim &claim, std::string name, std::string origin) {
     Change &change = changes.emplace_back();
-    if (const TensorBytes *values = tensorOf(readBy(claim)); values && !numbers.count(name))
+    if (const TensorBytes *values = file.find(readBy(claim)); values && !file.find(name))
       change.tensor = sharedCopy(*values, name);
     change.origin = std::move(origin);
     change.user = claim.node;
@@ -169,9 +162,9 @@ private:
     change.user = claim.node;
     change.input = claim.input;
     change.reads = claim.tensors[0];
-    if (tensorOf(change.reads))
+    if (file.find(change.reads))
       return;
-    const TensorBytes &weight = *tensorOf(claim.node->input(1));
+    const TensorBytes &weight = *file.find(claim.node->input(1));
     const int64_t outputs = *outputsOf(*claim.node, weight.shape);
     change.tensor = ownTensor(change.reads, weight.dataType, {outputs},
                               std::string(outputs * elementBytes(weight.dataType), '\0'));
@@ -182,7 +175,6 @@ private:
   const ModelFile &file;
   const ExportedProgram &program;
   ArrayRef<Claim> claims;
-  llvm::StringMap<int> numbers; // of initializers
   std::set<std::string> statistics;
   std::map<std::string, std::vector<std::string>> stacked;
   Changes changes;

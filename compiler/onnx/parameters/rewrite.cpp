@@ -27,12 +27,9 @@ static void insert(onnx::GraphProto &graph, onnx::NodeProto node) {
 }
 
 void rewrite(ModelFile &file, Ledger &ledger, Changes changes) {
-  llvm::StringSet<> there;
-  for (const auto &tensor : file.graph().initializer())
-    there.insert(tensor.name());
   std::set<const onnx::NodeProto *> removed;
   for (Change &change : changes) {
-    if (change.tensor && there.insert(change.tensor->name).second) {
+    if (change.tensor && !file.find(change.tensor->name)) {
       noteTensor(change, change.tensor->name, ledger);
       if (change.removed && change.removed->op_type().starts_with("Constant"))
         ledger.fromNodes.insert(change.tensor->name);

@@ -66,10 +66,7 @@ public:
   Classifier(const ModelFile &file, const Graph &graph, const Ledger &ledger,
              const BatchNormModes &batchNorms, const Recipe &recipe, Report &report)
       : file(file), graph(graph), ledger(ledger), program(ledger.program), batchNorms(batchNorms),
-        trains(recipe.trains), report(report) {
-    for (int i = 0; i < file.graph().initializer_size(); ++i)
-      tensors[file.initializer(i).name] = &file.initializer(i);
-  }
+        trains(recipe.trains), report(report) {}
 
   Parameters classify() {
     Parameters parameters;
@@ -390,7 +387,7 @@ private:
       const GraphNode *maker = graph.producer(reader.other);
       const bool isSum =
           reader.domain.empty() && reader.opType == "Add" && maker && maker->inputs.size() == 2;
-      const TensorBytes *weight = isSum ? tensors.lookup(maker->inputs[1]) : nullptr;
+      const TensorBytes *weight = isSum ? file.find(maker->inputs[1]) : nullptr;
       if (!weight || outputsOf(*maker->proto, weight->shape) != 1)
         return false;
       weights.insert(weight);
@@ -405,7 +402,6 @@ private:
   const BatchNormModes &batchNorms;
   const bool trains;
   Report &report;
-  StringMap<const TensorBytes *> tensors; // by name
   std::set<const TensorBytes *> partsOfQuantized;
 };
 
