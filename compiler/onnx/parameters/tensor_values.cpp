@@ -5,6 +5,7 @@
 #include "compiler/onnx/parameters/claims.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/bit.h"
 #include <cmath>
 #include <cstring>
 
@@ -42,17 +43,6 @@ bool isUniform(const TensorBytes &tensor) {
   return tensor.bytes.size() <= width ||
          std::memcmp(tensor.bytes.data(), tensor.bytes.data() + width,
                      tensor.bytes.size() - width) == 0;
-}
-
-static double realAt(const TensorBytes &tensor, int64_t index) {
-  if (tensor.dataType == onnx::TensorProto::DOUBLE) {
-    double value;
-    std::memcpy(&value, tensor.bytes.data() + index * 8, 8);
-    return value;
-  }
-  float value;
-  std::memcpy(&value, tensor.bytes.data() + index * 4, 4);
-  return value;
 }
 
 // By blocks: a loop without an exit is computed with vectors.
@@ -113,29 +103,22 @@ bool rowsDiffer(const TensorBytes &tensor, bool anywhere) {
 }
 
 bool columnsDiffer(const TensorBytes &tensor) {
-  if (tensor.shape.empty() || tensor.shape.back() == 0)
+  if (tensor.shape.empty() || tensor.count == 0)
     return false;
-  size_t width = static_cast<size_t>(elementBytes(tensor.dataType)),
-         row = static_cast<size_t>(tensor.shape.back()) * width;
-  llvm::StringSet<> columns;
-  for (size_t first = 0; first < row; first += width) {
-    std::string column;
-    for (size_t at = first; at < tensor.bytes.size(); at += row)
-      column.append(tensor.bytes.data() + at, width);
-    if (!columns.insert(column).second)
-      return false;
-  }
-  return true;
+  const int64_t columns = tensor.shape.back();
+  return vectorsDiffer(tensor, tensor.count / columns, columns);
 }
 
 bool hasAllDigits(const TensorBytes &tensor) {
   // Of the significand: f16 lacks 13 bits of f32's, f32 29 of f64's.
   constexpr uint64_t kBelowHalf = (1 << 13) - 1, kBelowSingle = (1 << 29) - 1;
-  uint64_t below = isDouble(tensor.dataType) ? kBelowSingle : kBelowHalf;
-  for (int64_t i = 0; i < tensor.count; ++i)
-    if (double value = realAt(tensor, i);
-        value != std::trunc(value) && (bitsAt(tensor, i, elementBytes(tensor.dataType)) & below))
+  const bool areDouble = isDouble(tensor.dataType);
+  for (int64_t i = 0; i < tensor.count; ++i) {
+    const uint64_t bits = bitsAt(tensor, i, areDouble ? 8 : 4);
+    const double value = areDouble ? bit_cast<double>(bits) : bit_cast<float>(uint32_t(bits));
+    if (value != std::trunc(value) && (bits & (areDouble ? kBelowSingle : kBelowHalf)))
       return true;
+  }
   return false;
 }
 
