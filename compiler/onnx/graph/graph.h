@@ -60,6 +60,10 @@ struct Unknown {
 /// `why` of what no input or parameter explains.
 inline constexpr const char *kNotEvaluated = "depends on what cannot be evaluated";
 
+inline bool isOnnx(const GraphNode &node, llvm::StringRef opType) {
+  return node.domain.empty() && node.opType() == opType;
+}
+
 struct Use {
   const GraphNode *node;
   unsigned index; // of the input

@@ -12,9 +12,7 @@ namespace trainc::reader {
 
 using nn::BatchNormMode;
 
-static bool isBatchNorm(const GraphNode *node) {
-  return node->domain.empty() && node->opType() == "BatchNormalization";
-}
+static bool isBatchNorm(const GraphNode *node) { return isOnnx(*node, "BatchNormalization"); }
 
 // batch_norm(input, weight, bias, mean, variance, training, ...), and its kin.
 static bool saysTraining(const GraphNode &node, const ExportedProgram &program) {

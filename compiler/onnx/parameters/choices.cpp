@@ -130,8 +130,7 @@ static bool isMatrix(const Parameter &parameter, const Graph &graph) {
   const ArrayRef<Use> uses = graph.uses(parameter.name);
   const bool isBiasOfRecurrent = any_of(uses, [&](const Use &use) {
     return isRecurrent(use.node->domain, use.node->opType()) &&
-           nn::onnxWeight(use.node->domain, use.node->opType(), use.index, parameter.shape) ==
-               nn::OnnxWeight::bias;
+           weightOf(use, parameter.shape) == nn::OnnxWeight::bias;
   });
   if (isBiasOfRecurrent)
     return false;

@@ -108,6 +108,15 @@ void refuseLosses(const ModelFile &file, Losses lost, Report &report);
 
 // ---- for decisions
 
+/// What an operator learns in the tensor of this shape that a node reads.
+inline nn::OnnxWeight weightOf(const onnx::NodeProto &node, int input,
+                               llvm::ArrayRef<int64_t> shape) {
+  return nn::onnxWeight(node.domain(), node.op_type(), input, shape);
+}
+inline nn::OnnxWeight weightOf(const Use &use, llvm::ArrayRef<int64_t> shape) {
+  return nn::onnxWeight(use.node->domain, use.node->opType(), use.index, shape);
+}
+
 /// How many outputs a layer has that multiplies by a weight of this shape: MatMul with a matrix,
 /// Gemm, or a convolution. None for other nodes.
 std::optional<int64_t> outputsOf(const onnx::NodeProto &node, llvm::ArrayRef<int64_t> weight);

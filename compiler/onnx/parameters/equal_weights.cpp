@@ -149,8 +149,7 @@ private:
     auto found = users.find(value);
     return found != users.end() && any_of(found->second, [&](const NodeProto *node) {
              for (int i = 0; i < node->input_size(); ++i)
-               if (node->input(i) == value &&
-                   nn::isWeight(nn::onnxWeight(node->domain(), node->op_type(), i, shape)))
+               if (node->input(i) == value && nn::isWeight(weightOf(*node, i, shape)))
                  return true;
              return false;
            });
@@ -263,8 +262,7 @@ static std::vector<TieCandidate> tieCandidates(const Parameters &parameters, con
     TieCandidate one{parameter.get(), false, false};
     bool allTold = true;
     for (const Use &use : graph.uses(parameter->name)) {
-      const OnnxWeight weight =
-          nn::onnxWeight(use.node->domain, use.node->opType(), use.index, parameter->shape);
+      const OnnxWeight weight = weightOf(use, parameter->shape);
       one.isTable |= weight == OnnxWeight::table;
       one.isMatrix |= weight == OnnxWeight::matrix || use.node->opType() == "Transpose";
       allTold &= use.node->path.has_value();

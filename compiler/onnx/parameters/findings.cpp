@@ -110,20 +110,15 @@ private:
 
   bool isOfLinear(const Parameter &one) const {
     return any_of(graph.uses(one.name), [&](const Use &use) {
-      return isRecurrent(use) || (use.node->domain.empty() && use.node->opType() == "MatMul");
+      return isRecurrent(use.node->domain, use.node->opType()) || isOnnx(*use.node, "MatMul");
     });
-  }
-
-  static bool isRecurrent(const Use &use) {
-    return reader::isRecurrent(use.node->domain, use.node->opType());
   }
 
   bool isLearntByLayer(const Parameter &one) const {
     return any_of(graph.uses(one.name), [&](const Use &use) {
       const StringRef opType = use.node->opType();
       return multiplies(use, *one.tensor) ||
-             (opType != "Add" && opType != "Mul" &&
-              nn::isWeight(nn::onnxWeight(use.node->domain, opType, use.index, one.shape))) ||
+             (opType != "Add" && opType != "Mul" && nn::isWeight(weightOf(use, one.shape))) ||
              (one.shape.size() == 1 && isAddedToProduct(graph, use));
     });
   }
@@ -134,7 +129,7 @@ private:
       return false;
     std::set<const GraphNode *> readers;
     for (const Use &use : graph.uses(one.name))
-      if (nn::isWeight(nn::onnxWeight(use.node->domain, use.node->opType(), use.index, one.shape)))
+      if (nn::isWeight(weightOf(use, one.shape)))
         readers.insert(use.node);
     return readers.size() > 1 && isUniform(*one.tensor);
   }
@@ -237,8 +232,7 @@ static void refuseFolded(const Parameters &parameters, const ModelFile &file, co
   std::vector<std::string> names;
   for (const auto &one : parameters) {
     const bool isFilter = any_of(graph.uses(one->name), [&](const Use &use) {
-      return nn::onnxWeight(use.node->domain, use.node->opType(), use.index, one->shape) ==
-             nn::OnnxWeight::filter;
+      return weightOf(use, one->shape) == nn::OnnxWeight::filter;
     });
     const bool isInvented = isTorchScriptName(one->name) ||
                             (one->exporterMade && namesModules && !isPaddleName(one->name));

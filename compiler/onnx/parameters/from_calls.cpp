@@ -123,8 +123,7 @@ public:
 
 private:
   OnnxWeight weightOf(const Read &use) const {
-    return nn::onnxWeight(use.node->domain(), use.node->op_type(), use.input,
-                          calls.tensorOf(use.name()).shape);
+    return reader::weightOf(*use.node, use.input, calls.tensorOf(use.name()).shape);
   }
 
   // The call's own parameters are its layer's, and perhaps what the layer is applied to.
@@ -175,7 +174,7 @@ private:
   void claimStatistics(const Made &made) {
     for (NodeProto *node : made.nodes)
       for (int i = 0; i < node->input_size(); ++i) {
-        if (nn::onnxWeight(node->domain(), node->op_type(), i, {}) != OnnxWeight::statistic)
+        if (reader::weightOf(*node, i, {}) != OnnxWeight::statistic)
           continue;
         const std::string &from = node->input(i);
         StringRef text = i < static_cast<int>(made.call.arguments.size())

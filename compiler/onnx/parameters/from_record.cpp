@@ -78,7 +78,7 @@ private:
     for (const NodeProto &node : file.graph().node())
       for (int i = 0; i < node.input_size(); ++i)
         if (node.input(i) == tensor.name &&
-            nn::onnxWeight(node.domain(), node.op_type(), i, tensor.shape) != nn::OnnxWeight::scale)
+            weightOf(node, i, tensor.shape) != nn::OnnxWeight::scale)
           return false;
     return true;
   }

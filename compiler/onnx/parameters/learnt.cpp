@@ -66,19 +66,17 @@ Learnt learntAs(const Graph &graph, StringRef value, ArrayRef<int64_t> shape) {
 }
 
 bool isAddedToProduct(const Graph &graph, const Use &use) {
-  return use.node->domain.empty() && use.node->opType() == "Add" &&
-         any_of(use.node->inputs, [&](const std::string &input) {
+  return isOnnx(*use.node, "Add") && any_of(use.node->inputs, [&](const std::string &input) {
            const GraphNode *maker = graph.producer(input);
-           return maker && maker->domain.empty() && maker->opType() == "MatMul";
+           return maker && isOnnx(*maker, "MatMul");
          });
 }
 
 bool multiplies(const Use &use, const TensorBytes &tensor) {
-  const StringRef opType = use.node->domain.empty() ? use.node->opType() : "";
-  const OnnxWeight weight =
-      nn::onnxWeight(use.node->domain, use.node->opType(), use.index, tensor.shape);
-  return opType == "MatMul" || opType == "Einsum" || weight == OnnxWeight::matrix ||
-         weight == OnnxWeight::filter || weight == OnnxWeight::table;
+  const OnnxWeight weight = weightOf(use, tensor.shape);
+  return isOnnx(*use.node, "MatMul") || isOnnx(*use.node, "Einsum") ||
+         weight == OnnxWeight::matrix || weight == OnnxWeight::filter ||
+         weight == OnnxWeight::table;
 }
 
 std::vector<Use> usesBehindViews(const Graph &graph, StringRef name) {

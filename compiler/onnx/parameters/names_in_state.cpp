@@ -27,10 +27,6 @@ static void hold(Parameter &parameter, const std::string &tensor, const ModuleLa
 
 namespace {
 
-bool isOperator(const GraphNode &node, StringRef opType) {
-  return node.domain.empty() && node.opType() == opType;
-}
-
 /// The path of a further call of a module, or of one whose own name ends in a number.
 bool endsInNumber(StringRef path) { return path.rtrim("0123456789").ends_with("_"); }
 
@@ -49,7 +45,7 @@ public:
       for (const std::string &input : node->inputs)
         if (isModulesName(input))
           modules[*node->path].insert(StringRef(input).rsplit('.').first);
-      if (isOperator(*node, "InstanceNormalization"))
+      if (isOnnx(*node, "InstanceNormalization"))
         groupNorms.insert(*node->path);
       if (isRecurrent(node->domain, node->opType()))
         layers[*node->path].push_back(node);
@@ -80,14 +76,14 @@ private:
   bool isLinear(const Parameter &parameter) const {
     ArrayRef<Use> uses = graph.uses(parameter.name);
     return parameter.shape.size() == 2 && !uses.empty() && all_of(uses, [](const Use &use) {
-             return isOperator(*use.node, "MatMul") && use.index == 1;
+             return isOnnx(*use.node, "MatMul") && use.index == 1;
            });
   }
 
   // The bias that is added to a product has the weight's name except that word.
   std::string besideBias(const GraphNode &product) const {
     for (const Use &use : graph.uses(product.outputs[0]))
-      if (isOperator(*use.node, "Add"))
+      if (isOnnx(*use.node, "Add"))
         if (StringRef bias = use.node->inputs[1 - use.index];
             isModulesName(bias) && bias.consume_back("bias"))
           return (bias + "weight").str();
@@ -120,9 +116,9 @@ private:
     bool isOfChannels = count_if(parameter.shape, [](int64_t size) { return size > 1; }) < 2;
     if (!isOfChannels || path.empty() || !groupNorms.contains(path))
       return "";
-    return isOperator(*uses[0].node, "Mul")   ? (path + ".weight").str()
-           : isOperator(*uses[0].node, "Add") ? (path + ".bias").str()
-                                              : "";
+    return isOnnx(*uses[0].node, "Mul")   ? (path + ".weight").str()
+           : isOnnx(*uses[0].node, "Add") ? (path + ".bias").str()
+                                          : "";
   }
 
   std::string nameByPath(StringRef path) const {

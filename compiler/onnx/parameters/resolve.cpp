@@ -55,7 +55,7 @@ private:
   static const std::string &readBy(const Claim &claim) { return claim.node->input(claim.input); }
 
   static bool isStatistic(const onnx::NodeProto &node, int input) {
-    return nn::onnxWeight(node.domain(), node.op_type(), input, {}) == nn::OnnxWeight::statistic;
+    return weightOf(node, input, {}) == nn::OnnxWeight::statistic;
   }
 
   // Which tensors norms read as statistics once all claims are met.

@@ -29,10 +29,6 @@ namespace trainc::reader {
 
 using nn::OnnxWeight;
 
-static OnnxWeight weightOf(const Use &use, ArrayRef<int64_t> shape) {
-  return nn::onnxWeight(use.node->domain, use.node->opType(), use.index, shape);
-}
-
 // Through a Cast and what scales it, to an operator that learns it; empty where there is none.
 static std::string castTo(const Graph &graph, const Parameter &parameter) {
   constexpr int kFarthest = 6; // a Cast, a zero point, a scale and what moves elements
