@@ -207,8 +207,7 @@ bool isDetach(const onnx::NodeProto &node) {
 
 std::optional<int64_t> paddingOf(const ProgramCall &call) {
   int64_t row = -1; // embedding(table, indices, padding)
-  if (!call.is("aten.embedding") || call.arguments.size() < 3 ||
-      StringRef(call.arguments[2]).getAsInteger(10, row) || row < 0)
+  if (!call.is("aten.embedding") || call.argument(2).getAsInteger(10, row) || row < 0)
     return std::nullopt;
   return row;
 }

@@ -20,6 +20,10 @@ struct ProgramCall {
   std::vector<std::string> references; // names of the values that it uses, in order
   std::optional<size_t> users;         // calls that used its value; nullopt: not recorded
 
+  llvm::StringRef argument(int index) const { // empty: there is none
+    const bool isThere = index >= 0 && static_cast<size_t>(index) < arguments.size();
+    return isThere ? llvm::StringRef(arguments[index]) : llvm::StringRef();
+  }
   bool is(llvm::StringRef base) const { // aten.linear, in any overload
     return operation == base || llvm::StringRef(operation).starts_with(base.str() + ".");
   }

@@ -134,9 +134,7 @@ private:
 
   // The parameter that an argument is; "" where it is none.
   std::string argument(const ProgramCall &call, int index) const {
-    if (index < 0 || index >= static_cast<int>(call.arguments.size()))
-      return "";
-    StringRef text = call.arguments[index];
+    StringRef text = call.argument(index);
     return text.consume_front("%") ? program.parameterAt(text).str() : "";
   }
 
@@ -177,9 +175,7 @@ private:
         if (reader::weightOf(*node, i, {}) != OnnxWeight::statistic)
           continue;
         const std::string &from = node->input(i);
-        StringRef text = i < static_cast<int>(made.call.arguments.size())
-                             ? StringRef(made.call.arguments[i])
-                             : StringRef();
+        StringRef text = made.call.argument(i);
         const bool isValue = text.consume_front("%") && made.call.isBatchNorm();
         const StringRef meant = isValue ? program.bufferAt(text) : "";
         const std::string original = calls.copiedFrom(from);
@@ -306,10 +302,9 @@ private:
   // What a norm has no parameter for, the exporter fills in. A product may have got a bias from an
   // addition after it.
   bool isConstantArgument(const ProgramCall &call, int index, const NodeProto &node) const {
-    const bool isAbsent = index < 0 || index >= static_cast<int>(call.arguments.size()) ||
-                          !StringRef(call.arguments[index]).starts_with("%");
-    return isAbsent ? StringRef(node.op_type()).ends_with("Normalization")
-                    : isConstantOperand(call.arguments[index]);
+    const StringRef argument = call.argument(index);
+    return argument.starts_with("%") ? isConstantOperand(argument)
+                                     : StringRef(node.op_type()).ends_with("Normalization");
   }
 
   // Each operand that is a value; numbers, too, where `numbers`.

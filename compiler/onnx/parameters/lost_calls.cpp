@@ -10,37 +10,33 @@ using namespace llvm;
 
 namespace trainc::reader {
 
-static StringRef argumentOf(const ProgramCall &call, size_t index) {
-  return index < call.arguments.size() ? StringRef(call.arguments[index]) : StringRef();
-}
-
 // lstm(input, states, parameters, has_biases, layers, dropout, train, bidirectional, batch_first).
 // The exporter takes the matrices that project the states for other parameters.
 static bool projectsStates(const ProgramCall &call) {
   int64_t layers = 0;
-  if (call.operation != "aten.lstm.input" || argumentOf(call, 4).getAsInteger(10, layers))
+  if (call.operation != "aten.lstm.input" || call.argument(4).getAsInteger(10, layers))
     return false;
-  const int64_t parameters = argumentOf(call, 2).count('%'),
-                ofCell = argumentOf(call, 3) == "True" ? 4 : 2,
-                cells = layers * (argumentOf(call, 7) == "True" ? 2 : 1);
+  const int64_t parameters = call.argument(2).count('%'),
+                ofCell = call.argument(3) == "True" ? 4 : 2,
+                cells = layers * (call.argument(7) == "True" ? 2 : 1);
   return parameters == cells * (ofCell + 1);
 }
 
 static std::string lostBy(const ProgramCall &call) {
   double smoothing = 0;
   // cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
-  if (call.is("aten.cross_entropy_loss") && !argumentOf(call, 5).getAsDouble(smoothing) &&
+  if (call.is("aten.cross_entropy_loss") && !call.argument(5).getAsDouble(smoothing) &&
       smoothing != 0)
     return "was called with label_smoothing=" + call.arguments[5];
   // scatter_reduce(input, dim, index, source, reduce, include_self)
-  if (call.is("aten.scatter_reduce") && argumentOf(call, 4).contains("mean"))
+  if (call.is("aten.scatter_reduce") && call.argument(4).contains("mean"))
     return "was called with reduce='mean'";
   // embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
-  if (call.is("aten.embedding") && argumentOf(call, 3) == "True")
+  if (call.is("aten.embedding") && call.argument(3) == "True")
     return "was called with scale_grad_by_freq=True";
   // avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-  if ((call.is("aten.avg_pool2d") || call.is("aten.avg_pool3d")) && !argumentOf(call, 6).empty() &&
-      argumentOf(call, 6) != "None")
+  if ((call.is("aten.avg_pool2d") || call.is("aten.avg_pool3d")) && !call.argument(6).empty() &&
+      call.argument(6) != "None")
     return "was called with divisor_override=" + call.arguments[6];
   if (projectsStates(call))
     return "was called with weights that project the states (proj_size)";
@@ -60,7 +56,7 @@ static std::string adviceOn(const ProgramCall &call) {
 // instance_norm(input, weight, bias, mean, variance, ...): evaluation takes running statistics. The
 // graph has no new values of them, if it has them at all.
 static bool tracksStatistics(const ProgramCall &call) {
-  return call.is("aten.instance_norm") && argumentOf(call, 3).starts_with("%");
+  return call.is("aten.instance_norm") && call.argument(3).starts_with("%");
 }
 
 static void refuseTrackedStatistics(const onnx::NodeProto &node, const Subject &subject,
