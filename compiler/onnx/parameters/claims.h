@@ -67,9 +67,6 @@ struct Change {
 };
 using Changes = std::vector<Change>;
 
-/// What the calls of a recorded program say about the initializers that its nodes read.
-Claims claimsOfCalls(ModelFile &file, const ExportedProgram &program);
-
 /// What claims ask for. Each gives an initializer of its own to a parameter that shares one.
 Changes resolve(const ModelFile &file, const Ledger &ledger, llvm::ArrayRef<Claim> claims);
 
@@ -97,11 +94,9 @@ std::string apartFrom(llvm::StringRef other);
 void rewrite(ModelFile &file, Ledger &ledger, Changes changes);
 
 /// Refuses what calls say and the graph does not: options (label smoothing), detach(), statistics
-/// of instance norms, buffers that the module changes.
+/// of instance norms.
 void refuseLostCalls(const ModelFile &file, const ExportedProgram &program, const Recipe &recipe,
                      Report &report);
-void refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
-                          const Recipe &recipe, Report &report);
 
 /// Refuses parameters that the exporter's optimizer removed, and warns of what may be one.
 void refuseLosses(const ModelFile &file, Losses lost, Report &report);

@@ -102,8 +102,7 @@ using Read = RecordedCalls::Read;
 
 class CallClaims {
 public:
-  CallClaims(ModelFile &file, const ExportedProgram &program)
-      : program(program), calls(file, program) {}
+  explicit CallClaims(const RecordedCalls &calls) : calls(calls), program(calls.program) {}
 
   Claims run() {
     if (calls.definesTwice) // which is said of the graph
@@ -426,16 +425,16 @@ private:
     return !calls.held.count(parameter) && !claimed.count(parameter);
   }
 
+  const RecordedCalls &calls;
   const ExportedProgram &program;
-  const RecordedCalls calls;
   std::set<std::string, std::less<>> claimed; // parameters
   Claims claims;
 };
 
 } // namespace
 
-Claims claimsOfCalls(ModelFile &file, const ExportedProgram &program) {
-  return program.isRecorded() ? CallClaims(file, program).run() : Claims();
+Claims claimsOfCalls(const RecordedCalls &calls) {
+  return calls.program.isRecorded() ? CallClaims(calls).run() : Claims();
 }
 
 } // namespace trainc::reader

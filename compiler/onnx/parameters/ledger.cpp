@@ -6,8 +6,8 @@
 // values that were computed from them.
 #include "compiler/onnx/graph/conditions.h"
 #include "compiler/onnx/graph/inputs.h"
-#include "compiler/onnx/parameters/claims.h"
 #include "compiler/onnx/parameters/quantized_weights.h"
+#include "compiler/onnx/parameters/recorded_calls.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -23,8 +23,7 @@ static bool isQuantized(const ModelFile &file) {
 }
 
 // For files that record the exported program.
-static void giveBackParameters(ModelFile &file, Ledger &ledger, Report &report) {
-  Claims claims = claimsOfCalls(file, ledger.program);
+static void giveBackParameters(ModelFile &file, Ledger &ledger, Claims claims, Report &report) {
   rewrite(file, ledger, resolve(file, ledger, claims.uses));
   ledger.absent = std::move(claims.absent);
   for (const auto &[parameter, note] : claims.notes)
@@ -46,9 +45,10 @@ bool openLedger(ModelFile &file, const Recipe &recipe, Ledger &ledger, Report &r
   rewrite(file, ledger, weightsInNodes(file, ledger, report));
   rewrite(file, ledger, attentionDropout(file, ledger, report));
   refuseLostCalls(file, ledger.program, recipe, report);
-  refuseChangedBuffers(file, ledger.program, recipe, report);
+  const RecordedCalls calls(file, ledger.program);
+  refuseChangedBuffers(calls, recipe, report);
   if (report.size() == before)
-    giveBackParameters(file, ledger, report);
+    giveBackParameters(file, ledger, claimsOfCalls(calls), report);
   if (report.size() == before)
     rewrite(file, ledger, copiesOfWeights(file, ledger, report));
   if (report.size() == before)

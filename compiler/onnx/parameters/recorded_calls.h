@@ -61,6 +61,12 @@ private:
   llvm::StringMap<size_t> callNumbers;
 };
 
+/// What the calls say about the initializers that nodes read; nothing without a record.
+Claims claimsOfCalls(const RecordedCalls &calls);
+
+/// Refuses buffers that the module changes, and whose new values the graph does not give out.
+void refuseChangedBuffers(const RecordedCalls &calls, const Recipe &recipe, Report &report);
+
 /// Adds the parameters of the module that no claim explains: lost, or unused.
 void explainMissing(const RecordedCalls &calls, Claims &claims);
 
