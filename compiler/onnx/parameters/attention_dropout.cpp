@@ -9,7 +9,7 @@
 // the Softmax, or after what makes zeros of its rows without a key.
 #include "compiler/onnx/parameters/claims.h"
 #include "llvm/ADT/STLExtras.h"
-#include <set>
+#include <map>
 
 using namespace llvm;
 
@@ -33,6 +33,7 @@ public:
       : file(file), program(program), report(report) {}
 
   Changes run() {
+    std::map<std::string, std::vector<NodeProto *>> calls; // the nodes of those with a rate
     for (NodeProto &node : *file.editableGraph().mutable_node()) {
       if (isOnnx(node, "Dropout") && node.input_size() == 2 && !node.input(1).empty()) {
         const std::string training = isTraining();
@@ -41,13 +42,11 @@ public:
         changes.back().reads = training;
       }
       if (const ProgramCall *call = program.callOf(node); call && rateOf(*call) > 0)
-        calls.insert(call->name);
-      if (const ProgramCall *call = program.callOf(node); call && isOnnx(node, "Dropout"))
-        whole.insert(call->name);
+        calls[call->name].push_back(&node);
     }
-    for (const std::string &name : calls)
-      if (!whole.contains(name))
-        putBack(name);
+    for (const auto &[name, nodes] : calls)
+      if (none_of(nodes, [](const NodeProto *node) { return isOnnx(*node, "Dropout"); }))
+        putBack(nodes);
     return std::move(changes);
   }
 
@@ -63,30 +62,20 @@ private:
     return constant("dropout.training", onnx::TensorProto::BOOL, std::string(1, 1));
   }
 
-  void putBack(const std::string &name) {
-    auto &nodes = *file.editableGraph().mutable_node();
-    auto isOfCall = [&](const NodeProto &node, StringRef opType) {
-      const ProgramCall *call = program.callOf(node);
-      return call && call->name == name && isOnnx(node, opType);
-    };
-    auto softmax = find_if(nodes, [&](const NodeProto &node) { return isOfCall(node, "Softmax"); });
-    if (softmax == nodes.end()) {
-      auto node = find_if(nodes, [&](const NodeProto &one) {
-        const ProgramCall *call = program.callOf(one);
-        return call && call->name == name;
-      });
-      (void)report.refuse(Finding::lostArguments,
-                          Subject{file.path(), node->name(), node->op_type(), 0},
-                          "was called with dropout_p, which the exporter left out of the graph",
-                          "an export with an earlier opset_version, such as 20");
-      return;
-    }
-    const float rate = static_cast<float>(rateOf(*program.callOf(*softmax)));
-    NodeProto &weights = nodes[placeOfWeights(static_cast<int>(softmax - nodes.begin()))];
+  void putBack(ArrayRef<NodeProto *> nodes) {
+    const auto *found =
+        find_if(nodes, [](const NodeProto *node) { return isOnnx(*node, "Softmax"); });
+    if (found == nodes.end())
+      return (void)report.refuse(
+          Finding::lostArguments, Subject{file.path(), nodes[0]->name(), nodes[0]->op_type(), 0},
+          "was called with dropout_p, which the exporter left out of the graph",
+          "an export with an earlier opset_version, such as 20");
+    NodeProto &softmax = **found, &weights = weightsOf(softmax);
+    const float rate = static_cast<float>(rateOf(*program.callOf(softmax)));
     const std::string kept = weights.output(0), all = kept + ".before_dropout";
-    NodeProto dropout = *softmax; // and its module
+    NodeProto dropout = softmax; // and its module
     dropout.set_op_type("Dropout");
-    dropout.set_name(softmax->name() + ".dropout");
+    dropout.set_name(softmax.name() + ".dropout");
     dropout.clear_attribute();
     dropout.set_output(0, kept);
     dropout.clear_input();
@@ -100,20 +89,20 @@ private:
     change.node = std::move(dropout);
   }
 
-  /// Of the node that makes zeros of the softmax where it is no number, as in rows that see no key;
-  /// of the softmax where none does. PyTorch drops after it.
-  int placeOfWeights(int softmax) {
-    const auto &nodes = file.graph().node();
-    const std::string &all = nodes[softmax].output(0);
+  /// The node that makes zeros of the softmax where it is no number, as in rows that see no key;
+  /// the softmax where none does. PyTorch drops after it.
+  NodeProto &weightsOf(NodeProto &softmax) {
     auto reads = [&](const NodeProto &node, StringRef opType, int input) {
-      return isOnnx(node, opType) && input < node.input_size() && node.input(input) == all;
+      return isOnnx(node, opType) && input < node.input_size() &&
+             node.input(input) == softmax.output(0);
     };
-    for (int i = 0; i < nodes.size(); ++i) {
-      auto isCondition = [&](const NodeProto &node) {
-        return reads(node, "IsNaN", 0) && node.output(0) == nodes[i].input(0);
+    auto &nodes = *file.editableGraph().mutable_node();
+    for (NodeProto &node : nodes) {
+      auto isCondition = [&](const NodeProto &one) {
+        return reads(one, "IsNaN", 0) && one.output(0) == node.input(0);
       };
-      if (reads(nodes[i], "Where", 2) && any_of(nodes, isCondition))
-        return i;
+      if (reads(node, "Where", 2) && any_of(nodes, isCondition))
+        return node;
     }
     return softmax;
   }
@@ -122,8 +111,6 @@ private:
   const ExportedProgram &program;
   Report &report;
   Changes changes;
-  std::set<std::string> calls; // with a rate
-  llvm::StringSet<> whole;     // calls that have a Dropout
 };
 
 } // namespace
