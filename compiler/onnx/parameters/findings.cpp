@@ -9,6 +9,7 @@
 #include "dialects/train/optimizer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Regex.h"
 
 using namespace llvm;
 
@@ -17,23 +18,11 @@ namespace trainc::reader {
 constexpr size_t kShown = 3;   // names of one kind
 constexpr size_t kAdvised = 8; // names in options to copy
 
-// As a pattern that matches it alone.
-static std::string escaped(StringRef name) {
-  std::string pattern;
-  for (char c : name) {
-    if (StringRef(R"(\^$.*+?()[]{}|)").contains(c))
-      pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
-
 static std::string freezing(ArrayRef<std::string> names) {
   if (names.size() > kAdvised)
     return "--freeze PATTERN";
-  return join(
-      map_range(names, [](StringRef name) { return "--freeze " + quotedForShell(escaped(name)); }),
-      " ");
+  auto option = [](StringRef name) { return "--freeze " + quotedForShell(Regex::escape(name)); };
+  return join(map_range(names, option), " ");
 }
 
 /// Whether ONNX Runtime's optimizer wrote it, which imports all of its own domains.
@@ -178,8 +167,8 @@ private:
 } // namespace
 
 // In groups: pairs with a trained one, unless --train-only says that they are two.
-static std::vector<std::string> groupsOf(const Parameters &parameters,
-                                         ArrayRef<EqualWeights> undecided, const Recipe &recipe) {
+static std::string groupsOf(const Parameters &parameters, ArrayRef<EqualWeights> undecided,
+                            const Recipe &recipe) {
   llvm::StringSet<> trained;
   for (const auto &one : parameters)
     if ((one->canonical ? one->canonical->role : one->role) == Role::trained)
@@ -197,14 +186,10 @@ static std::vector<std::string> groupsOf(const Parameters &parameters,
       if (groupOf.try_emplace(name, group).second)
         groups[group].push_back(name);
   }
-  std::vector<std::string> texts;
-  texts.reserve(groups.size());
-  for (const auto &group : groups)
-    texts.push_back(quotedList(group));
-  return texts;
+  return join(map_range(groups, [](const auto &group) { return quotedList(group); }), "; ");
 }
 
-static void refuseEqual(ArrayRef<std::string> groups, const Ledger &ledger, const ModelFile &file,
+static void refuseEqual(const std::string &groups, const Ledger &ledger, const ModelFile &file,
                         Report &report) {
   if (groups.empty())
     return;
@@ -213,7 +198,7 @@ static void refuseEqual(ArrayRef<std::string> groups, const Ledger &ledger, cons
   (void)report.refuse(
       Finding::equalWeights, file.path(),
       "weights are equal, and the file does not tell whether the module has one or several: " +
-          join(groups, "; "),
+          groups,
       (isFromPyTorch(file)
            ? "trainc.export; or torch.onnx.export(..., dynamo=False, do_constant_folding=False)" +
                  module
