@@ -27,38 +27,29 @@ namespace {
 
 /// Which arguments of a call are its parameters; absent: -1.
 struct Signature {
-  const char *operation;
   int weight, bias;
+  const char *operations; // of aten
 };
 
 constexpr Signature kSignatures[] = {
-    {"aten.linear", 1, 2},
-    {"aten.addmm", 2, 0},
-    {"aten.prelu", 1, -1},
-    {"aten.embedding", 0, -1},
-    {"aten.layer_norm", 2, 3},
-    {"aten.native_layer_norm", 2, 3},
-    {"aten.rms_norm", 2, -1},
-    {"aten.group_norm", 2, 3},
-    {"aten.native_group_norm", 1, 2},
-    {"aten.instance_norm", 1, 2},
-    {"aten.convolution", 1, 2},
-    {"aten.conv1d", 1, 2},
-    {"aten.conv2d", 1, 2},
-    {"aten.conv3d", 1, 2},
-    {"aten.conv_transpose1d", 1, 2},
-    {"aten.conv_transpose2d", 1, 2},
-    {"aten.conv_transpose3d", 1, 2},
+    {0, -1, "embedding"},
+    {1, -1, "prelu"},
+    {1, 2,
+     "linear convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+     "conv_transpose3d native_group_norm instance_norm"},
+    {2, -1, "rms_norm"},
+    {2, 0, "addmm"},
+    {2, 3, "layer_norm native_layer_norm group_norm"},
 };
 
-constexpr Signature kBatchNorm = {"aten.batch_norm", 1, 2};
-
-const Signature *signatureOf(const ProgramCall &call) {
+std::optional<Signature> signatureOf(const ProgramCall &call) {
   if (call.isBatchNorm())
-    return &kBatchNorm;
-  const auto *found =
-      llvm::find_if(kSignatures, [&](const Signature &one) { return call.is(one.operation); });
-  return found == std::end(kSignatures) ? nullptr : found;
+    return Signature{1, 2, ""};
+  for (const Signature &one : kSignatures)
+    for (StringRef operation : split(one.operations, ' '))
+      if (call.is(("aten." + operation).str()))
+        return one;
+  return std::nullopt;
 }
 
 /// Whether a rule of the exporter's optimizer, told by the beginning of its name, made the node.
@@ -200,7 +191,7 @@ private:
     if (std::optional<Cells> cells = cellsOf(made))
       return claimCells(made, *cells);
     const std::vector<Read> uses = calls.usesIn(made);
-    if (const Signature *signature = signatureOf(made.call))
+    if (std::optional<Signature> signature = signatureOf(made.call))
       return claimBySignature(made, *signature, uses);
     const bool isClaimed = claimByPosition(made);
     if (parameters.empty())
