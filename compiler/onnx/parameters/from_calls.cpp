@@ -368,7 +368,7 @@ private:
       if (none_of(uses, [&](const Read &use) { return calls.isOwn(use, parameter); }))
         unplaced.push_back(parameter);
     for (const Read &use : uses)
-      if (none_of(parameters, [&](const std::string &one) { return calls.isOwn(use, one); }))
+      if (!isNamed(made.call, use))
         others.push_back(use);
     // A constant of the call may have been merged with one of its parameters.
     const bool hasConstant = any_of(made.call.references, [&](StringRef reference) {

@@ -328,8 +328,7 @@ private:
     auto isOne = [&](const std::string &one) {
       return is_contained(named, one) || is_contained(call.references, one);
     };
-    return isOne(name) || any_of(calls.originsOf(name), isOne) ||
-           any_of(program.sourcesOf(name), isOne);
+    return isOne(name) || any_of(program.sourcesOf(name), isOne); // and so all its origins
   }
 
   // Buffers and constants that no call names and no initializer holds: unused, or merged with what
