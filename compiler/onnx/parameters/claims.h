@@ -171,8 +171,8 @@ void reportDoubts(const Parameters &parameters, llvm::ArrayRef<EqualWeights> und
 
 // ---- values (tensor_values.cpp)
 
-/// True for bytes that are those of the other tensor, or with `transposed` of its transpose.
-bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed);
+/// Of two tensors with the same values, whether one has them as the other's transpose.
+std::optional<bool> isTransposeOf(const TensorBytes &a, const TensorBytes &b);
 /// One value throughout: says nothing about where a tensor comes from.
 bool isUniform(const TensorBytes &tensor);
 /// No NaN and no +infinity among its floats; -infinity is what masks hold.

@@ -236,15 +236,6 @@ static void tie(Parameter &other, const Parameter &canonical, bool transposed) {
                  ", written twice by the exporter: tied again";
 }
 
-static bool tieIfSame(Parameter &other, const Parameter &canonical) {
-  for (bool transposed : {false, true})
-    if (sameValues(*other.tensor, *canonical.tensor, transposed)) {
-      tie(other, canonical, transposed);
-      return true;
-    }
-  return false;
-}
-
 namespace {
 struct TieCandidate {
   Parameter *parameter;
@@ -325,8 +316,8 @@ std::vector<EqualWeights> tieByValue(const Parameters &parameters, const Graph &
     std::vector<EqualWeights> mayBeOne;
     for (size_t i = 0; i < alike.size() && other.isParameter(); ++i) {
       const Parameter &canonical = *alike[i].parameter;
-      const bool isCopy = sameValues(*other.tensor, *canonical.tensor, /*transposed=*/false);
-      if (!isCopy && !sameValues(*other.tensor, *canonical.tensor, /*transposed=*/true))
+      const std::optional<bool> transposed = isTransposeOf(*other.tensor, *canonical.tensor);
+      if (!transposed)
         continue;
       const bool embeddingAndHead = other.shape.size() == 2 && alike[i].isTable &&
                                     candidate.isMatrix && !isUniform(*other.tensor) && !isKnown;
@@ -337,7 +328,7 @@ std::vector<EqualWeights> tieByValue(const Parameters &parameters, const Graph &
         areOne = calls.areOneWeight(usesOf(graph, canonical, file), usesOf(graph, other, file),
                                     *canonical.tensor);
       if (areOne.value_or(false))
-        tie(other, canonical, !isCopy);
+        tie(other, canonical, *transposed);
       else if (!areOne && !isKnown)
         mayBeOne.push_back({canonical.name, other.name});
     }
@@ -361,8 +352,12 @@ void tieByRecord(const Parameters &parameters, StringMap<std::vector<Parameter *
     const Parameter &first = *group[0];
     for (Parameter *other : ArrayRef(group).drop_front()) {
       const bool mayBeParts = first.exporterMade && (first.isPart || other->isPart);
-      if (!mayBeParts && tieIfSame(*other, first))
+      const std::optional<bool> transposed =
+          mayBeParts ? std::nullopt : isTransposeOf(*other->tensor, *first.tensor);
+      if (transposed) {
+        tie(*other, first, *transposed);
         continue;
+      }
       (void)report.refuse(Finding::computedByExporter, file.path(),
                           "the exporter made both '" + first.name + "' and '" + other->name +
                               "' from parameter '" + origin + "', " +

@@ -19,14 +19,14 @@ static uint64_t bitsAt(const TensorBytes &tensor, int64_t index, int64_t width) 
   return bits;
 }
 
-bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed) {
+std::optional<bool> isTransposeOf(const TensorBytes &a, const TensorBytes &b) {
   if (a.dataType != b.dataType || a.count != b.count)
+    return std::nullopt;
+  if (a.shape == b.shape && std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0)
     return false;
-  if (!transposed)
-    return a.shape == b.shape && std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
   if (a.shape.size() != 2 || b.shape.size() != 2 || a.shape[0] != b.shape[1] ||
       a.shape[1] != b.shape[0])
-    return false;
+    return std::nullopt;
   constexpr int64_t kBlock = 64; // elements; a block of both fits in the cache
   int64_t width = elementBytes(a.dataType), rows = a.shape[0], columns = a.shape[1];
   for (int64_t top = 0; top < rows; top += kBlock)
@@ -34,7 +34,7 @@ bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed) {
       for (int64_t i = top; i < std::min(rows, top + kBlock); ++i)
         for (int64_t j = left; j < std::min(columns, left + kBlock); ++j)
           if (bitsAt(a, i * columns + j, width) != bitsAt(b, j * rows + i, width))
-            return false;
+            return std::nullopt;
   return true;
 }
 
