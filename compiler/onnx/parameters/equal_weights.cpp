@@ -93,7 +93,8 @@ namespace {
 
 class CopySeparator {
 public:
-  CopySeparator(ModelFile &file, Ledger &ledger) : file(file), ledger(ledger) {
+  CopySeparator(ModelFile &file, Ledger &ledger, Report &report)
+      : file(file), ledger(ledger), report(report) {
     bool hasPaths = false, hasModules = false;
     for (const NodeProto &node : file.graph().node()) {
       if (isOnnx(node, "Identity") && node.input_size() == 1 && node.output_size() == 1)
@@ -114,10 +115,15 @@ public:
     for (NodeProto &node : *file.editableGraph().mutable_node())
       if (isCopy(node))
         separate(node);
+    if (!computed.empty())
+      (void)report.refuse(
+          Finding::computedByExporter, file.path(),
+          "the exporter wrote parameters in the place of equal values that it had "
+          "computed, and the file does not tell from what: " +
+              join(computed, ", "),
+          "trainc.export; or torch.onnx.export(..., dynamo=False, do_constant_folding=False)");
     return std::move(changes);
   }
-
-  std::vector<std::string> computed; // pairs: one is a function of some parameter
 
 private:
   bool isCopy(const NodeProto &node) const {
@@ -202,8 +208,10 @@ private:
 
   ModelFile &file;
   Ledger &ledger;
+  Report &report;
   ModuleCalls calls;
   Changes changes;
+  std::vector<std::string> computed; // pairs: one is a function of some parameter
   std::map<std::string, std::string, std::less<>> sources; // of copies, by their names
   std::map<std::string, std::vector<const NodeProto *>> users;
   std::map<std::string, std::vector<std::string>> apart; // copies under invented names, by source
@@ -212,18 +220,8 @@ private:
 } // namespace
 
 Changes copiesOfWeights(ModelFile &file, Ledger &ledger, Report &report) {
-  if (!isFromPyTorch(file) || ledger.program.isRecorded())
-    return {};
-  CopySeparator separator(file, ledger);
-  Changes changes = separator.run();
-  if (!separator.computed.empty())
-    (void)report.refuse(
-        Finding::computedByExporter, file.path(),
-        "the exporter wrote parameters in the place of equal values that it had "
-        "computed, and the file does not tell from what: " +
-            join(separator.computed, ", "),
-        "trainc.export; or torch.onnx.export(..., dynamo=False, do_constant_folding=False)");
-  return changes;
+  const bool mayHaveCopies = isFromPyTorch(file) && !ledger.program.isRecorded();
+  return mayHaveCopies ? CopySeparator(file, ledger, report).run() : Changes();
 }
 
 // ---- equal initializers
