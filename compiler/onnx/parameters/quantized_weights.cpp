@@ -5,7 +5,7 @@
 #include "compiler/onnx/parameters/quantized_weights.h"
 #include "compiler/onnx/parameters/ledger.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
+#include "llvm/Support/MathExtras.h"
 #include <cstring>
 #include <numeric>
 
@@ -31,23 +31,21 @@ static int64_t product(ArrayRef<int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
 }
 
-static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 namespace {
 
-/// Reads what one node says of its weight.
+/// Reads what one node says of its weight, or why it is none.
 class WeightReader {
 public:
-  WeightReader(const ModelFile &file, const GraphNode &node, const TensorBytes &integers)
-      : file(file), node(node) {
+  WeightReader(const ModelFile &file, const GraphNode &node, const TensorBytes &integers,
+               std::string &why)
+      : file(file), node(node), why(why) {
     weight.integers = &integers;
   }
 
-  std::optional<QuantizedWeight> read(std::string &message) {
+  std::optional<QuantizedWeight> read() {
     const bool isGood = node.opType() == "DequantizeLinear" ? ofDequantizeLinear()
                         : node.opType() == "MatMulNBits"    ? ofMatMul()
                                                             : ofGather();
-    message = why;
     return isGood ? std::optional(weight) : std::nullopt;
   }
 
@@ -142,7 +140,7 @@ private:
 
   bool ofBlocks(int64_t axis, int64_t block) {
     SmallVector<int64_t> expected = weight.shape;
-    expected[axis] = ceilDiv(expected[axis], block);
+    expected[axis] = divideCeilSigned(expected[axis], block);
     if (weight.scales->shape != expected)
       return fail("has scales " + shapeText(weight.scales->shape) + ", but its blocks need " +
                   shapeText(expected));
@@ -178,7 +176,7 @@ private:
     if (rows <= 0 || length <= 0 || block < 16 || (block & (block - 1)) != 0)
       return fail("has " + Twine(rows) + " rows of " + Twine(length) + " in blocks of " +
                   Twine(block) + "; expected sizes above 0, and blocks of a power of 2 from 16");
-    const int64_t blocks = ceilDiv(length, block);
+    const int64_t blocks = divideCeilSigned(length, block);
     const int64_t have = static_cast<int64_t>(weight.integers->bytes.size());
     if (have != rows * blocks * (block * bits / 8) || weight.scales->count != rows * blocks)
       return fail("has " + Twine(have) + " bytes of integers and " + Twine(weight.scales->count) +
@@ -197,7 +195,7 @@ private:
     if (!weight.zeros)
       return true;
     const bool arePacked = weight.zeros->dataType == TensorProto::UINT8;
-    const int64_t each = arePacked ? ceilDiv(blocks * weight.layout.bits, 8) : blocks;
+    const int64_t each = arePacked ? divideCeilSigned(blocks * weight.layout.bits, 8) : blocks;
     weight.layout.zero_outer = arePacked ? each * 8 / weight.layout.bits : blocks;
     if (!arePacked && weight.zeros->dataType != weight.scales->dataType)
       return fail("its zero points are neither uint8 nor of the type of its scales");
@@ -215,7 +213,7 @@ private:
                   block = node.integer("block_size", 0);
     return (weight.integers->dataType == TensorProto::UINT8 ||
             fail("its integers are not uint8")) &&
-           ofRows(rows, length, block) && ofPackedZeros(rows, ceilDiv(length, block));
+           ofRows(rows, length, block) && ofPackedZeros(rows, divideCeilSigned(length, block));
   }
 
   bool ofGather() {
@@ -251,7 +249,7 @@ private:
   const ModelFile &file;
   const GraphNode &node;
   QuantizedWeight weight;
-  std::string why;
+  std::string &why;
 };
 
 } // namespace
@@ -271,7 +269,7 @@ std::optional<QuantizedWeight> quantizedWeight(const ModelFile &file, const Grap
       why = "node '" + use.node->label + "' reads it, too";
       return std::nullopt;
     }
-    std::optional<QuantizedWeight> weight = WeightReader(file, *use.node, integers).read(why);
+    std::optional<QuantizedWeight> weight = WeightReader(file, *use.node, integers, why).read();
     if (!weight)
       return std::nullopt;
     if (found && !isSame(*found, *weight)) {
