@@ -102,10 +102,10 @@ public:
       const std::optional<std::string> path = modulePath(node.name());
       hasPaths |= path.has_value();
       hasModules |= path && !path->empty();
-      for (const std::string &input : node.input()) {
-        users[input].push_back(&node);
-        if (path && isInitializer(input))
-          calls.addUse(*path, input);
+      for (int i = 0; i < node.input_size(); ++i) {
+        users[node.input(i)].push_back({&node, i});
+        if (path && isInitializer(node.input(i)))
+          calls.addUse(*path, node.input(i));
       }
     }
     ledger.tellsNoModules = hasPaths && !hasModules;
@@ -144,21 +144,16 @@ private:
   // Of what uses a value, beside copies of it.
   std::vector<WeightUse> usesOf(const std::string &value) const {
     std::vector<WeightUse> uses;
-    if (auto found = users.find(value); found != users.end())
-      for (const NodeProto *node : found->second)
-        if (!isOnnx(*node, "Identity"))
-          uses.push_back({modulePath(node->name()), isRecurrent(node->domain(), node->op_type())});
+    for (const auto &[node, input] : users.lookup(value))
+      if (!isOnnx(*node, "Identity"))
+        uses.push_back({modulePath(node->name()), isRecurrent(node->domain(), node->op_type())});
     return uses;
   }
 
   bool isUsedAsWeight(const std::string &value, ArrayRef<int64_t> shape) const {
-    auto found = users.find(value);
-    return found != users.end() && any_of(found->second, [&](const NodeProto *node) {
-             for (int i = 0; i < node->input_size(); ++i)
-               if (node->input(i) == value && nn::isWeight(weightOf(*node, i, shape)))
-                 return true;
-             return false;
-           });
+    return any_of(users.lookup(value), [&](const auto &user) {
+      return nn::isWeight(weightOf(*user.first, user.second, shape));
+    });
   }
 
   void separate(NodeProto &node) {
@@ -212,8 +207,8 @@ private:
   ModuleCalls calls;
   Changes changes;
   std::vector<std::string> computed; // pairs: one is a function of some parameter
-  std::map<std::string, std::string, std::less<>> sources; // of copies, by their names
-  std::map<std::string, std::vector<const NodeProto *>> users;
+  std::map<std::string, std::string, std::less<>> sources;         // of copies, by their names
+  StringMap<std::vector<std::pair<const NodeProto *, int>>> users; // and their inputs, by value
   std::map<std::string, std::vector<std::string>> apart; // copies under invented names, by source
 };
 
