@@ -37,9 +37,7 @@ public:
     for (NodeProto &node : *file.editableGraph().mutable_node()) {
       if (isOnnx(node, "Dropout") && node.input_size() == 2 && !node.input(1).empty()) {
         const std::string training = isTraining();
-        changes.emplace_back().user = &node;
-        changes.back().input = 2;
-        changes.back().reads = training;
+        changes.push_back({.user = &node, .input = 2, .reads = training});
       }
       if (const ProgramCall *call = program.callOf(node); call && rateOf(*call) > 0)
         calls[call->name].push_back(&node);
@@ -52,9 +50,8 @@ public:
 
 private:
   std::string constant(const std::string &name, int type, const std::string &bytes) {
-    Change &change = changes.emplace_back();
-    change.tensor = ownTensor(name, type, {}, bytes);
-    change.origin = "of the dropout inside of attention";
+    changes.push_back({.tensor = ownTensor(name, type, {}, bytes),
+                       .origin = "of the dropout inside of attention"});
     return name;
   }
 
@@ -83,10 +80,7 @@ private:
     dropout.add_input(constant(kept + ".dropout_rate", onnx::TensorProto::FLOAT,
                                {reinterpret_cast<const char *>(&rate), sizeof(rate)}));
     dropout.add_input(isTraining());
-    Change &change = changes.emplace_back();
-    change.maker = &weights;
-    change.makes = all;
-    change.node = std::move(dropout);
+    changes.push_back({.maker = &weights, .makes = all, .node = std::move(dropout)});
   }
 
   /// The node that makes zeros of the softmax where it is no number, as in rows that see no key;

@@ -163,10 +163,8 @@ private:
       return;
     if (!isExporterName(copy) && ledger.tellsNoModules && !isUniform(values))
       ledger.undecided.push_back({source, copy});
-    Change &change = changes.emplace_back();
-    change.tensor = sharedCopy(values, copy);
-    change.origin = apartFrom(source);
-    change.removed = &node;
+    changes.push_back(
+        {.tensor = sharedCopy(values, copy), .origin = apartFrom(source), .removed = &node});
   }
 
   // Of a copy under an invented name. Where it is a copy of a parameter under its own name that is
@@ -188,8 +186,7 @@ private:
       if (!areOne)
         mayBeOne.push_back(other);
       else if (*areOne) { // one weight, used twice
-        changes.emplace_back().user = &node;
-        changes.back().reads = other;
+        changes.push_back({.user = &node, .reads = other});
         return false;
       }
     }

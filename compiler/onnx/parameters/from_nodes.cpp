@@ -102,10 +102,9 @@ public:
         }
         repeat(*values);
         values->name = node.output(0);
-        Change &change = changes.emplace_back();
-        change.origin = "the value of a " + node.op_type() + " node";
-        change.tensor = std::move(values);
-        change.removed = &node;
+        changes.push_back({.tensor = std::move(values),
+                           .origin = "the value of a " + node.op_type() + " node",
+                           .removed = &node});
       }
     return std::move(changes);
   }

@@ -60,18 +60,16 @@ private:
     const std::string own = parameter + (isReshaped ? kReshaped : "");
     if (!names.insert(own).second)
       return;
-    Change change;
-    change.tensor = ownTensor(own, sum.dataType, sum.shape, std::move(differences));
-    change.replaces = number;
-    change.origin = "the exporter computed 1 + it: apart again";
-    if (isReshaped)
-      change.sources = {parameter};
-    else
-      change.kind = "PARAMETER";
     const float one = 1;
     addConstant(own + ".one", onnx::TensorProto::FLOAT, {}, bytesOf(&one, 1), "of 1 + " + own);
-    change.node = node("Add", {own, own + ".one"}, sum.name);
-    changes.push_back(std::move(change));
+    changes.push_back({.tensor = ownTensor(own, sum.dataType, sum.shape, std::move(differences)),
+                       .replaces = number,
+                       .origin = "the exporter computed 1 + it: apart again",
+                       .node = node("Add", {own, own + ".one"}, sum.name)});
+    if (isReshaped)
+      changes.back().sources = {parameter};
+    else
+      changes.back().kind = "PARAMETER";
   }
 
   bool scalesOnly(const TensorBytes &tensor) const {
@@ -109,19 +107,18 @@ private:
     const std::string own = parameter + (isRow ? kRow : kReshaped);
     if (!isSpread || !isFloat(spread.dataType) || isUniform(spread))
       return;
-    Change change;
-    change.tensor = withoutRepetition(spread, own);
-    if (!change.tensor || isUniform(*change.tensor) ||
-        (isRow && change.tensor->count != change.tensor->shape.back()) || !names.insert(own).second)
+    std::unique_ptr<TensorBytes> once = withoutRepetition(spread, own);
+    if (!once || isUniform(*once) || (isRow && once->count != once->shape.back()) ||
+        !names.insert(own).second)
       return;
-    change.replaces = number;
-    change.origin = "the exporter spread it over an axis: apart again";
-    change.sources = {parameter};
     const SmallVector<int64_t> sizes = spread.shape;
     addConstant(own + ".sizes", onnx::TensorProto::INT64, {static_cast<int64_t>(sizes.size())},
                 bytesOf(sizes.data(), sizes.size()), "of the axes of " + spread.name);
-    change.node = node("Expand", {own, own + ".sizes"}, spread.name);
-    changes.push_back(std::move(change));
+    changes.push_back({.tensor = std::move(once),
+                       .replaces = number,
+                       .origin = "the exporter spread it over an axis: apart again",
+                       .sources = {parameter},
+                       .node = node("Expand", {own, own + ".sizes"}, spread.name)});
   }
 
   // Rows that a lookup chose by a repeated number; nothing was computed of the table before.
@@ -160,9 +157,8 @@ private:
 
   void addConstant(const std::string &name, int type, ArrayRef<int64_t> shape, std::string values,
                    std::string reason) {
-    Change &change = changes.emplace_back();
-    change.tensor = ownTensor(name, type, shape, std::move(values));
-    change.origin = std::move(reason);
+    changes.push_back(
+        {.tensor = ownTensor(name, type, shape, std::move(values)), .origin = std::move(reason)});
   }
 
   static NodeProto node(const char *opType, ArrayRef<std::string> inputs,

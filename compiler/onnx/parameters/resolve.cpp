@@ -80,14 +80,13 @@ private:
 
   /// The claim's node reads a copy of what it reads now, under this name.
   Change &give(const Claim &claim, std::string name, std::string origin) {
-    Change &change = changes.emplace_back();
-    if (const TensorBytes *values = file.find(readBy(claim)); values && !file.find(name))
-      change.tensor = sharedCopy(*values, name);
-    change.origin = std::move(origin);
-    change.user = claim.node;
-    change.input = claim.input;
-    change.reads = std::move(name);
-    return change;
+    const TensorBytes *values = file.find(name) ? nullptr : file.find(readBy(claim));
+    changes.push_back({.tensor = values ? sharedCopy(*values, name) : nullptr,
+                       .origin = std::move(origin),
+                       .user = claim.node,
+                       .input = claim.input,
+                       .reads = std::move(name)});
+    return changes.back();
   }
 
   void giveParameter(const Claim &claim) {
@@ -149,8 +148,7 @@ private:
     auto held = stacked.find(from);
     if (held == stacked.end() && isOwn) {
       stacked[from] = claim.tensors;
-      changes.emplace_back().reads = from;
-      changes.back().stacked = claim.tensors;
+      changes.push_back({.stacked = claim.tensors, .reads = from});
     } else if (held == stacked.end() || held->second != claim.tensors) {
       Change &change = give(claim, claim.tensors[0] + ".stacked", apartFrom(from));
       change.sources = change.stacked = claim.tensors;
@@ -158,10 +156,8 @@ private:
   }
 
   void addZeros(const Claim &claim) {
-    Change &change = changes.emplace_back();
-    change.user = claim.node;
-    change.input = claim.input;
-    change.reads = claim.tensors[0];
+    Change &change = changes.emplace_back(
+        Change{.user = claim.node, .input = claim.input, .reads = claim.tensors[0]});
     if (file.find(change.reads))
       return;
     const TensorBytes &weight = *file.find(claim.node->input(1));
