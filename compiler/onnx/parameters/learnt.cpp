@@ -31,9 +31,8 @@ static std::optional<SmallVector<int64_t>> passedOn(const Reader &reader, ArrayR
   if (reader.opType == "Transpose" && shape.size() == 2)
     return SmallVector<int64_t>{shape[1], shape[0]};
   // Of a vector all other axes have one element.
-  const bool changesAxes = llvm::StringSwitch<bool>(reader.opType)
-                               .Cases("Unsqueeze", "Squeeze", "Reshape", "Transpose", true)
-                               .Default(false);
+  const bool changesAxes =
+      is_contained({"Unsqueeze", "Squeeze", "Reshape", "Transpose"}, reader.opType);
   return changesAxes && count_if(shape, [](int64_t size) { return size > 1; }) == 1
              ? std::optional(SmallVector<int64_t>(shape))
              : std::nullopt;

@@ -8,7 +8,6 @@
 #include "compiler/onnx/parameters/quantized_weights.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 
@@ -43,11 +42,10 @@ static std::string castTo(const Graph &graph, const Parameter &parameter) {
       for (const Use &use : graph.uses(value)) {
         if (step > 0 && nn::isWeight(weightOf(use, parameter.shape)))
           return use.node->opType().str();
+        const StringRef op = use.node->opType();
         const bool goesOn = step == 0
-                                ? use.node->opType() == "Cast"
-                                : llvm::StringSwitch<bool>(use.node->opType())
-                                      .Cases("Sub", "Mul", "Div", "Transpose", "Reshape", true)
-                                      .Default(false);
+                                ? op == "Cast"
+                                : is_contained({"Sub", "Mul", "Div", "Transpose", "Reshape"}, op);
         if (goesOn && use.node->domain.empty() && !use.node->outputs.empty())
           next.push_back(use.node->outputs[0]);
       }
