@@ -30,10 +30,6 @@ namespace {
 /// The path of a further call of a module, or of one whose own name ends in a number.
 bool endsInNumber(StringRef path) { return path.rtrim("0123456789").ends_with("_"); }
 
-std::string inModule(StringRef path, StringRef name) {
-  return (path.empty() ? name.str() : (path + "." + name).str());
-}
-
 class ModuleTensors {
 public:
   ModuleTensors(const Graph &graph, Parameters &parameters) : graph(graph), parameters(parameters) {
@@ -140,8 +136,9 @@ private:
         return true;
       const auto &nodes = layers.find(*use.node->path)->second;
       auto layer = static_cast<size_t>(llvm::find(nodes, use.node) - nodes.begin());
+      const std::string module = use.node->path->empty() ? "" : *use.node->path + ".";
       for (const ModuleLayout &layout : layouts)
-        hold(parameter, inModule(*use.node->path, layout.nameIn(layer)), layout);
+        hold(parameter, module + layout.nameIn(layer), layout);
       return true;
     }
     return false;
