@@ -44,21 +44,19 @@ BatchNormModes::BatchNormModes(const ModelFile &file, const Graph &graph,
     return;
   std::vector<std::string> frozen;
   size_t trained = 0;
-  for (const GraphNode *node : graph.nodes())
-    if (isBatchNorm(node)) {
-      own[node->key()] = modeOf(recipe.batchNorm, *node, program);
-      if (saysTraining(*node, program))
-        ++trained;
-      else
-        frozen.push_back(nameOf(*node));
-    }
+  for (const GraphNode *node : make_filter_range(graph.nodes(), isBatchNorm)) {
+    own[node->key()] = modeOf(recipe.batchNorm, *node, program);
+    if (saysTraining(*node, program))
+      ++trained;
+    else
+      frozen.push_back(nameOf(*node));
+  }
   if (!recipe.choosesBatchNorm) {
     const bool isMixed = trained > 0 && !frozen.empty();
     const bool saysAll = isMixed || program.isOfTrainc(); // which exports a module in train()
-    for (const GraphNode *node : graph.nodes())
-      if (isBatchNorm(node))
-        own[node->key()] = saysAll || saysTraining(*node, program) ? modeOf("file", *node, program)
-                                                                   : BatchNormMode::trainByDefault;
+    for (const GraphNode *node : make_filter_range(graph.nodes(), isBatchNorm))
+      own[node->key()] = saysAll || saysTraining(*node, program) ? modeOf("file", *node, program)
+                                                                 : BatchNormMode::trainByDefault;
     if (isMixed && !program.isOfTrainc() && recipe.batchNormOf.empty())
       report.warning(Finding::batchNormMode, file.path(),
                      "the file has batch norms in both modes: " + quotedList(frozen, 3) +
@@ -81,18 +79,16 @@ void BatchNormModes::choose(const Graph &graph, const std::string &pattern, cons
     return;
   }
   bool any = false;
-  for (const GraphNode *node : graph.nodes())
-    if (const std::string name = isBatchNorm(node) ? nameOf(*node) : "";
-        !name.empty() && modules->matches(name)) {
-      own[node->key()] = modeOf(mode, *node, program);
-      any = true;
-    }
+  std::vector<std::string> names;
+  for (const GraphNode *node : make_filter_range(graph.nodes(), isBatchNorm)) {
+    names.push_back(nameOf(*node));
+    if (names.back().empty() || !modules->matches(names.back()))
+      continue;
+    own[node->key()] = modeOf(mode, *node, program);
+    any = true;
+  }
   if (any)
     return;
-  std::vector<std::string> names;
-  for (const GraphNode *node : graph.nodes())
-    if (isBatchNorm(node))
-      names.push_back(nameOf(*node));
   (void)report.error(ExitCode::usage, Subject::ofOption("--batch-norm-of"),
                      "'" + pattern + "' matches no batch norm",
                      names.empty() ? "the model without it: it has none"
