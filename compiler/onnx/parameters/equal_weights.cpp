@@ -218,7 +218,7 @@ Changes copiesOfWeights(ModelFile &file, Ledger &ledger, Report &report) {
 
 // ---- equal initializers
 
-static void tie(Parameter &other, const Parameter &canonical, bool transposed) {
+static void tie(Parameter &other, Parameter &canonical, bool transposed) {
   other.role = Role::tied;
   other.canonical = &canonical;
   other.transposed = transposed;
@@ -305,7 +305,7 @@ std::vector<EqualWeights> tieByValue(const Parameters &parameters, const Graph &
     const bool areTwo = !other.exporterMade && isFromPyTorch(file) && !ledger.tellsNoModules;
     std::vector<EqualWeights> mayBeOne;
     for (size_t i = 0; i < alike.size() && other.isParameter(); ++i) {
-      const Parameter &canonical = *alike[i].parameter;
+      Parameter &canonical = *alike[i].parameter;
       const std::optional<bool> transposed = isTransposeOf(*other.tensor, *canonical.tensor);
       if (!transposed)
         continue;
@@ -339,7 +339,7 @@ void tieByRecord(const Parameters &parameters, StringMap<std::vector<Parameter *
       if (auto made = madeFrom.find(parameter->name); made != madeFrom.end())
         made->second.insert(made->second.begin(), parameter.get());
   for (auto &[origin, group] : madeFrom) {
-    const Parameter &first = *group[0];
+    Parameter &first = *group[0];
     for (Parameter *other : ArrayRef(group).drop_front()) {
       const bool mayBeParts = first.exporterMade && (first.isPart || other->isPart);
       const std::optional<bool> transposed =

@@ -44,15 +44,15 @@ struct Parameter {
   Role role = Role::constant;
   std::string reason;
   bool decays = false;
-  std::string group;                    // of the recipe; empty: in none
-  size_t groupNumber = 0;               // from 1; 0: in none
-  bool isFixed = false;                 // an input, by --constant
-  bool isSetting = false;               // an operator must know it
-  bool isAsked = false;                 // integers that stand for a weight, in an unknown form
-  bool isAnswered = false;              // by --freeze: no question about it is left
-  const Parameter *canonical = nullptr; // of a tied one: the parameter
-  bool transposed = false;              // of a tied one: it is the parameter's transpose
-  std::vector<TensorName> tied;         // of a parameter: the initializers that are tied to it
+  std::string group;              // of the recipe; empty: in none
+  size_t groupNumber = 0;         // from 1; 0: in none
+  bool isFixed = false;           // an input, by --constant
+  bool isSetting = false;         // an operator must know it
+  bool isAsked = false;           // integers that stand for a weight, in an unknown form
+  bool isAnswered = false;        // by --freeze: no question about it is left
+  Parameter *canonical = nullptr; // of a tied one: the parameter
+  bool transposed = false;        // of a tied one: it is the parameter's transpose
+  std::vector<TensorName> tied;   // of a parameter: the initializers that are tied to it
 
   // In the module.
   std::string moduleName;             // for patterns and adapters; else the initializer's

@@ -447,12 +447,9 @@ std::optional<Parameters> decideParameters(const ModelFile &file, const Graph &g
   nameInState(graph, ledger, parameters);
   if (!applyRecipe(parameters, graph, recipe, report))
     return std::nullopt;
-  std::map<const Parameter *, std::vector<TensorName>> tied;
   for (const auto &one : parameters)
     if (one->canonical)
-      tied[one->canonical].push_back({one->name, one->transposed});
-  for (const auto &one : parameters)
-    one->tied = tied[one.get()];
+      one->canonical->tied.push_back({one->name, one->transposed});
   checkAnyTrained(parameters, file, recipe, report);
   const bool areStorable = checkTypes(parameters, file, recipe, report);
   reportDoubts(parameters, undecided, ledger, file, graph, recipe, report);
