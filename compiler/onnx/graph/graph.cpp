@@ -121,36 +121,6 @@ void Graph::reportCycle(ArrayRef<char> waits, const StringMap<size_t> &producer,
                                        (others == 1 ? " other node" : " other nodes"));
 }
 
-// A circle is an error also where no output needs it.
-void Graph::checkIdle(ArrayRef<char> live, const StringMap<size_t> &producer, Report &report) {
-  std::vector<char> idle(order.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    idle[i] = !live[i];
-  std::vector<size_t> idleWaiting(order.size()), free;
-  std::vector<std::vector<size_t>> idleConsumers(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (!idle[i])
-      continue;
-    for (const std::string &input : order[i]->inputs)
-      if (auto found = producer.find(input); found != producer.end() && idle[found->second]) {
-        idleConsumers[found->second].push_back(i);
-        ++idleWaiting[i];
-      }
-    if (idleWaiting[i] == 0)
-      free.push_back(i);
-  }
-  while (!free.empty()) {
-    size_t index = free.back();
-    free.pop_back();
-    idle[index] = 0;
-    for (size_t consumer : idleConsumers[index])
-      if (--idleWaiting[consumer] == 0)
-        free.push_back(consumer);
-  }
-  if (llvm::is_contained(idle, 1))
-    reportCycle(idle, producer, report);
-}
-
 bool Graph::sort(Report &report) {
   StringMap<size_t> producer;
   llvm::StringSet<> sources;
@@ -165,71 +135,69 @@ bool Graph::sort(Report &report) {
         (void)report.error(ExitCode::unreadableModel, subject(*order[i]),
                            "value '" + output + "' is defined twice");
 
-  // Backwards from the outputs: which nodes are needed, and which of them wait for which.
+  // Backwards from the outputs: which nodes are needed.
   std::vector<char> live(order.size());
-  std::vector<size_t> work, waiting(order.size());
-  std::vector<std::vector<size_t>> consumers(order.size());
-  auto need = [&](const std::string &value, llvm::function_ref<Subject()> user,
-                  std::optional<size_t> consumer) {
+  std::vector<size_t> work;
+  auto need = [&](StringRef value, llvm::function_ref<Subject()> user) {
     auto found = producer.find(value);
     if (found == producer.end()) {
-      if (!sources.count(value))
+      if (user && !sources.count(value))
         (void)report.error(ExitCode::unreadableModel, user(),
                            "value '" + value + "' is not defined anywhere");
-      return;
-    }
-    if (consumer) {
-      consumers[found->second].push_back(*consumer);
-      ++waiting[*consumer];
-    }
-    if (!live[found->second]) {
-      live[found->second] = 1;
+    } else if (!std::exchange(live[found->second], 1)) {
       work.push_back(found->second);
     }
   };
   for (const auto &output : file.graph().output())
-    need(
-        output.name(),
-        [&] { return Subject::ofPart(file.path(), "output '" + output.name() + "'"); },
-        std::nullopt);
+    need(output.name(),
+         [&] { return Subject::ofPart(file.path(), "output '" + output.name() + "'"); });
   while (!work.empty()) {
     size_t index = work.back();
     work.pop_back();
     for (const std::string &input : order[index]->inputs)
       if (!input.empty())
-        need(
-            input, [&] { return subject(*order[index]); }, index);
+        need(input, [&] { return subject(*order[index]); });
     if (!order[index]->isLoop() && !order[index]->isScan())
       continue;
     llvm::StringSet<> reads; // of a body that is not written out, under the names around it
     addReads(*order[index]->proto, reads);
     for (const auto &read : reads)
-      if (auto found = producer.find(read.getKey());
-          found != producer.end() && !live[found->second]) {
-        live[found->second] = 1;
-        work.push_back(found->second);
-      }
+      need(read.getKey(), nullptr);
   }
 
-  if (report.size() == before)
-    checkIdle(live, producer, report);
-
+  // Those that no output needs are gone through too: a circle among them is an error as well.
+  std::vector<size_t> waiting(order.size());
+  std::vector<std::vector<size_t>> consumers(order.size());
   std::priority_queue<size_t, std::vector<size_t>, std::greater<size_t>> ready;
-  for (size_t i = 0; i < order.size(); ++i)
-    if (live[i] && waiting[i] == 0)
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (const std::string &input : order[i]->inputs)
+      if (auto found = producer.find(input);
+          found != producer.end() && live[found->second] == live[i]) {
+        consumers[found->second].push_back(i);
+        ++waiting[i];
+      }
+    if (waiting[i] == 0)
       ready.push(i);
+  }
   std::vector<GraphNode *> sorted;
+  std::vector<char> done(order.size());
   while (!ready.empty()) {
     size_t index = ready.top();
     ready.pop();
-    sorted.push_back(order[index]);
-    live[index] = 0;
+    done[index] = 1;
+    if (live[index])
+      sorted.push_back(order[index]);
     for (size_t consumer : consumers[index])
       if (--waiting[consumer] == 0)
         ready.push(consumer);
   }
-  if (report.size() == before && llvm::is_contained(live, 1))
-    reportCycle(live, producer, report);
+  for (bool isLive : {false, true}) {
+    std::vector<char> waits;
+    for (size_t i = 0; i < order.size(); ++i)
+      waits.push_back(!done[i] && live[i] == isLive);
+    if (report.size() == before && llvm::is_contained(waits, 1))
+      reportCycle(waits, producer, report);
+  }
   order = std::move(sorted);
   return report.size() == before;
 }

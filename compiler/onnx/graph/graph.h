@@ -113,8 +113,6 @@ private:
   friend class Inliner;
   Graph(const ModelFile &file) : file(file) {}
   bool sort(Report &report);
-  void checkIdle(llvm::ArrayRef<char> live, const llvm::StringMap<size_t> &producer,
-                 Report &report);
   void reportCycle(llvm::ArrayRef<char> waits, const llvm::StringMap<size_t> &producer,
                    Report &report);
 
