@@ -4,6 +4,7 @@
 // a table.
 #include "compiler/onnx/gradient_graph/operators.h"
 #include "dialects/errors/internal_error.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <limits>
 #include <numeric>
 
@@ -91,11 +92,11 @@ void writePointwise(GraphWriter &w, Operation *op) {
 
 // ---- elements in other places
 
-void writeReshape(GraphWriter &w, nn::ReshapeOp op) {
+void write(GraphWriter &w, nn::ReshapeOp op) {
   w.node("Reshape", {w.whole(op.getX()), w.integers(sizesOf(op.getResult()))}, op.getResult());
 }
 
-void writeTranspose(GraphWriter &w, nn::TransposeOp op) {
+void write(GraphWriter &w, nn::TransposeOp op) {
   setIntegers(w.node("Transpose", {w.whole(op.getX())}, op.getResult()), "perm",
               op.getPermutation());
 }
@@ -122,11 +123,11 @@ void writePart(GraphWriter &w, Value x, Value result, ArrayRef<int64_t> starts,
   w.node("Slice", inputs, result);
 }
 
-void writeSlice(GraphWriter &w, nn::SliceOp op) {
+void write(GraphWriter &w, nn::SliceOp op) {
   writePart(w, op.getX(), op.getResult(), op.getStarts(), op.getSizes(), op.getStrides());
 }
 
-void writeReverse(GraphWriter &w, nn::ReverseOp op) {
+void write(GraphWriter &w, nn::ReverseOp op) {
   Sizes sizes = sizesOf(op.getX()), starts(sizes.size(), 0), strides(sizes.size(), 1);
   for (int64_t d : op.getDimensions()) {
     starts[d] = sizes[d] - 1;
@@ -135,13 +136,13 @@ void writeReverse(GraphWriter &w, nn::ReverseOp op) {
   writePart(w, op.getX(), op.getResult(), starts, sizes, strides);
 }
 
-void writePad(GraphWriter &w, nn::PadOp op) { // without zeros in between: standard_form.cpp
+void write(GraphWriter &w, nn::PadOp op) { // without zeros in between: standard_form.cpp
   Sizes pads(op.getLow());
   pads.append(op.getHigh().begin(), op.getHigh().end());
   w.node("Pad", {w.whole(op.getX()), w.integers(pads)}, op.getResult());
 }
 
-void writeConcat(GraphWriter &w, nn::ConcatOp op) {
+void write(GraphWriter &w, nn::ConcatOp op) {
   std::vector<std::string> inputs;
   for (Value input : op.getInputs())
     inputs.push_back(w.whole(input));
@@ -149,7 +150,7 @@ void writeConcat(GraphWriter &w, nn::ConcatOp op) {
              static_cast<int64_t>(op.getDimension()));
 }
 
-void writeCast(GraphWriter &w, nn::CastOp op) {
+void write(GraphWriter &w, nn::CastOp op) {
   setInteger(w.node("Cast", {w.whole(op.getX())}, op.getResult()), "to",
              onnxType(op.getResult().getType().getElementType()));
 }
@@ -163,7 +164,11 @@ template <typename Op> void writeReduction(GraphWriter &w, StringRef name, Op op
   setInteger(node, "noop_with_empty_axes", 1);
 }
 
-void writeMatmul(GraphWriter &w, nn::MatmulOp op) {
+void write(GraphWriter &w, nn::ReduceSumOp op) { writeReduction(w, "ReduceSum", op); }
+void write(GraphWriter &w, nn::ReduceMaxOp op) { writeReduction(w, "ReduceMax", op); }
+void write(GraphWriter &w, nn::ReduceMinOp op) { writeReduction(w, "ReduceMin", op); }
+
+void write(GraphWriter &w, nn::MatmulOp op) {
   Value result = op.getResult();
   Sizes order(nn::tensorType(result).getRank());
   std::iota(order.begin(), order.end(), 0);
@@ -187,7 +192,7 @@ void writeMatmul(GraphWriter &w, nn::MatmulOp op) {
   setInteger(node, "transB", op.getTransposeB() ? 1 : 0);
 }
 
-void writeGather(GraphWriter &w, nn::GatherOp op) {
+void write(GraphWriter &w, nn::GatherOp op) {
   setInteger(w.node("Gather", {w.whole(op.getTable()), w.whole(op.getIndices())}, op.getResult()),
              "axis", 0);
 }
@@ -199,7 +204,7 @@ void setSum(onnx::NodeProto &node) {
   attribute.set_s("add");
 }
 
-void writeScatterAdd(GraphWriter &w, nn::ScatterAddOp op) {
+void write(GraphWriter &w, nn::ScatterAddOp op) {
   Sizes rows = sizesOf(op.getIndices());
   rows.push_back(1);
   std::string indices = w.whole(op.getIndices());
@@ -221,13 +226,13 @@ template <typename Op> void setWindows(onnx::NodeProto &node, Op op, ArrayRef<in
   setIntegers(node, "pads", op.getPads());
 }
 
-void writeConvolution(GraphWriter &w, nn::ConvolutionOp op) {
+void write(GraphWriter &w, nn::ConvolutionOp op) {
   onnx::NodeProto &node = w.node("Conv", {w.whole(op.getX()), w.whole(op.getW())}, op.getResult());
   setWindows(node, op, ArrayRef(sizesOf(op.getW())).drop_front(2));
   setInteger(node, "group", static_cast<int64_t>(op.getGroups()));
 }
 
-void writeInputGradient(GraphWriter &w, nn::ConvolutionInputGradientOp op) {
+void write(GraphWriter &w, nn::ConvolutionInputGradientOp op) {
   onnx::NodeProto &node =
       w.node("ConvTranspose", {w.whole(op.getDy()), w.whole(op.getW())}, op.getResult());
   Sizes kernel = sizesOf(op.getW()), dy = sizesOf(op.getDy()), behind;
@@ -249,7 +254,7 @@ template <typename Op> std::string largestPlaces(GraphWriter &w, Op op) {
   return w.secondOutput(w.last());
 }
 
-void writeMaxPool(GraphWriter &w, nn::MaxPoolOp op) {
+void write(GraphWriter &w, nn::MaxPoolOp op) {
   if (op.getX() == op.getValues()) {
     setWindows(w.node("MaxPool", {w.whole(op.getX())}, op.getResult()), op, op.getKernel());
     return;
@@ -260,7 +265,7 @@ void writeMaxPool(GraphWriter &w, nn::MaxPoolOp op) {
   setInteger(w.node("Gather", {values, places}, op.getResult()), "axis", 0);
 }
 
-void writeMaxPoolGradient(GraphWriter &w, nn::MaxPoolGradientOp op) {
+void write(GraphWriter &w, nn::MaxPoolGradientOp op) {
   Value result = op.getResult();
   int64_t count = nn::tensorType(op.getX()).getNumElements();
   int64_t windows = nn::tensorType(op.getDy()).getNumElements();
@@ -272,17 +277,9 @@ void writeMaxPoolGradient(GraphWriter &w, nn::MaxPoolGradientOp op) {
   w.node("Reshape", {sums, w.integers(sizesOf(result))}, result);
 }
 
-/// Calls the function of the operation's kind; false where there is none. Constants and what is
-/// only repeated are written where something reads them.
+/// Calls the function of the operation's kind, if there is something to write to; false where there
+/// is none. Constants and what is only repeated are written where something reads them.
 bool dispatch(Operation *op, GraphWriter *w) {
-  auto with = [&](auto kind, auto write) {
-    if (!kind)
-      return false;
-    if (w)
-      write(*w, kind);
-    return true;
-  };
-  auto none = [](GraphWriter &, auto) {};
   if (!pointwiseOperator(op).empty()) {
     if (w)
       writePointwise(*w, op);
@@ -291,26 +288,17 @@ bool dispatch(Operation *op, GraphWriter *w) {
   if (auto pad = dyn_cast<nn::PadOp>(op);
       pad && any_of(pad.getInterior(), [](int64_t each) { return each != 0; }))
     return false;
-  return with(dyn_cast<nn::ConstantOp>(op), none) || with(dyn_cast<nn::BroadcastOp>(op), none) ||
-         with(dyn_cast<nn::IotaOp>(op), none) || with(dyn_cast<nn::ReshapeOp>(op), writeReshape) ||
-         with(dyn_cast<nn::TransposeOp>(op), writeTranspose) ||
-         with(dyn_cast<nn::SliceOp>(op), writeSlice) ||
-         with(dyn_cast<nn::ReverseOp>(op), writeReverse) ||
-         with(dyn_cast<nn::PadOp>(op), writePad) || with(dyn_cast<nn::ConcatOp>(op), writeConcat) ||
-         with(dyn_cast<nn::CastOp>(op), writeCast) ||
-         with(dyn_cast<nn::ReduceSumOp>(op),
-              [](auto &w, auto op) { writeReduction(w, "ReduceSum", op); }) ||
-         with(dyn_cast<nn::ReduceMaxOp>(op),
-              [](auto &w, auto op) { writeReduction(w, "ReduceMax", op); }) ||
-         with(dyn_cast<nn::ReduceMinOp>(op),
-              [](auto &w, auto op) { writeReduction(w, "ReduceMin", op); }) ||
-         with(dyn_cast<nn::MatmulOp>(op), writeMatmul) ||
-         with(dyn_cast<nn::GatherOp>(op), writeGather) ||
-         with(dyn_cast<nn::ScatterAddOp>(op), writeScatterAdd) ||
-         with(dyn_cast<nn::ConvolutionOp>(op), writeConvolution) ||
-         with(dyn_cast<nn::ConvolutionInputGradientOp>(op), writeInputGradient) ||
-         with(dyn_cast<nn::MaxPoolOp>(op), writeMaxPool) ||
-         with(dyn_cast<nn::MaxPoolGradientOp>(op), writeMaxPoolGradient);
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<nn::ConstantOp, nn::BroadcastOp, nn::IotaOp>([](auto) { return true; })
+      .Case<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::ReverseOp, nn::PadOp, nn::ConcatOp,
+            nn::CastOp, nn::ReduceSumOp, nn::ReduceMaxOp, nn::ReduceMinOp, nn::MatmulOp,
+            nn::GatherOp, nn::ScatterAddOp, nn::ConvolutionOp, nn::ConvolutionInputGradientOp,
+            nn::MaxPoolOp, nn::MaxPoolGradientOp>([&](auto kind) {
+        if (w)
+          write(*w, kind);
+        return true;
+      })
+      .Default(false);
 }
 
 } // namespace
