@@ -63,10 +63,7 @@ void addCasts(onnx::GraphProto &graph, const std::set<std::string> &initializers
     cast.set_name(wide);
     cast.add_input(name);
     cast.add_output(wide);
-    onnx::AttributeProto &to = *cast.add_attribute();
-    to.set_name("to");
-    to.set_type(onnx::AttributeProto::INT);
-    to.set_i(onnx::TensorProto::FLOAT);
+    setInteger(cast, "to", onnx::TensorProto::FLOAT);
   }
   std::rotate(nodes.pointer_begin(), nodes.pointer_end() - renamed.size(), nodes.pointer_end());
 }

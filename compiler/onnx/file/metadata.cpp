@@ -55,12 +55,7 @@ void describeInitializer(onnx::GraphProto &graph, const TensorBytes &tensor, Str
     if (tensor.name == info.name())
       return addMetadata(info, kValueMetadata, key, value);
   onnx::ValueInfoProto &info = *graph.add_value_info();
-  info.set_name(tensor.name);
-  auto &type = *info.mutable_type()->mutable_tensor_type();
-  type.set_elem_type(tensor.dataType);
-  type.mutable_shape();
-  for (int64_t size : tensor.shape)
-    type.mutable_shape()->add_dim()->set_dim_value(size);
+  describe(info, tensor.name, tensor.dataType, tensor.shape);
   addMetadata(info, kValueMetadata, key, value);
 }
 

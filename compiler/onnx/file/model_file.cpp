@@ -38,6 +38,33 @@ void insertNode(onnx::GraphProto &graph, onnx::NodeProto node, int number) {
     nodes.SwapElements(i, i - 1);
 }
 
+static onnx::AttributeProto &addAttribute(onnx::NodeProto &node, StringRef name,
+                                          onnx::AttributeProto::AttributeType type) {
+  onnx::AttributeProto &attribute = *node.add_attribute();
+  attribute.set_name(name.str());
+  attribute.set_type(type);
+  return attribute;
+}
+
+void setInteger(onnx::NodeProto &node, StringRef name, int64_t number) {
+  addAttribute(node, name, onnx::AttributeProto::INT).set_i(number);
+}
+
+void setIntegers(onnx::NodeProto &node, StringRef name, ArrayRef<int64_t> numbers) {
+  onnx::AttributeProto &attribute = addAttribute(node, name, onnx::AttributeProto::INTS);
+  attribute.mutable_ints()->Add(numbers.begin(), numbers.end());
+}
+
+void describe(onnx::ValueInfoProto &value, StringRef name, int32_t dataType,
+              ArrayRef<int64_t> shape) {
+  value.set_name(name.str());
+  auto &type = *value.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(dataType);
+  type.mutable_shape();
+  for (int64_t size : shape)
+    type.mutable_shape()->add_dim()->set_dim_value(size);
+}
+
 std::unique_ptr<TensorBytes> sharedCopy(const TensorBytes &values, std::string name) {
   auto copy = std::make_unique<TensorBytes>();
   copy->name = std::move(name);

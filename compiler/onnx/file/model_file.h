@@ -56,6 +56,13 @@ std::unique_ptr<TensorBytes> ownTensor(std::string name, int32_t dataType,
 /// Puts a node before the one that has this number.
 void insertNode(onnx::GraphProto &graph, onnx::NodeProto node, int number);
 
+void setInteger(onnx::NodeProto &node, llvm::StringRef name, int64_t number);
+void setIntegers(onnx::NodeProto &node, llvm::StringRef name, llvm::ArrayRef<int64_t> numbers);
+
+/// Says what a value of the graph is.
+void describe(onnx::ValueInfoProto &value, llvm::StringRef name, int32_t dataType,
+              llvm::ArrayRef<int64_t> shape);
+
 class ModelFile {
 public:
   /// Reads a binary file, or ONNX's text form where the name ends in .onnxtxt or .onnxtext.

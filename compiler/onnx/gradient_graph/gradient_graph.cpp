@@ -47,16 +47,6 @@ static nn::Tensor valuesOf(const Parameter &parameter, RankedTensorType type) {
   return nn::Tensor::ofReals(type, values.reals());
 }
 
-static void addInput(onnx::GraphProto &graph, const std::string &name, RankedTensorType type) {
-  onnx::ValueInfoProto &input = *graph.add_input();
-  input.set_name(name);
-  auto &tensor = *input.mutable_type()->mutable_tensor_type();
-  tensor.set_elem_type(onnxType(type.getElementType()));
-  tensor.mutable_shape();
-  for (int64_t size : type.getShape())
-    tensor.mutable_shape()->add_dim()->set_dim_value(size);
-}
-
 /// Initial values of parameters and buffers, where the file can hold them, and numbers.
 static void addInitialValues(GraphWriter &writer, StepFunction &step, const Model &model) {
   std::map<StringRef, const Parameter *> parameters;
@@ -87,7 +77,7 @@ static onnx::ModelProto modelOf(StepFunction &step, const Model &model) {
   std::vector<std::string> inputs;
   for (auto [argument, input] : zip_equal(step.function.getArguments(), step.inputs)) {
     inputs.push_back(input.name);
-    addInput(graph, input.name, nn::tensorType(argument));
+    describe(*graph.add_input(), input.name, nn::tensorType(argument));
   }
   GraphWriter writer(graph, step.function, inputs, step.outputs);
   addInitialValues(writer, step, model);

@@ -14,19 +14,8 @@ constexpr int64_t kWholeConstant = 64; // elements, up to which equal ones are w
 
 int32_t onnxType(Type element) { return static_cast<int32_t>(nn::onnxTypeNumber(element)); }
 
-void setInteger(onnx::NodeProto &node, StringRef name, int64_t number) {
-  onnx::AttributeProto &attribute = *node.add_attribute();
-  attribute.set_name(name.str());
-  attribute.set_type(onnx::AttributeProto::INT);
-  attribute.set_i(number);
-}
-
-void setIntegers(onnx::NodeProto &node, StringRef name, ArrayRef<int64_t> numbers) {
-  onnx::AttributeProto &attribute = *node.add_attribute();
-  attribute.set_name(name.str());
-  attribute.set_type(onnx::AttributeProto::INTS);
-  for (int64_t number : numbers)
-    attribute.add_ints(number);
+void describe(onnx::ValueInfoProto &value, StringRef name, RankedTensorType type) {
+  reader::describe(value, name, onnxType(type.getElementType()), type.getShape());
 }
 
 /// What a value is called where no other is.
@@ -57,16 +46,6 @@ std::string GraphWriter::nameOf(Value value) {
   return names.unique(bearers.lookup(title) == op ? title : title + "." + kind);
 }
 
-void GraphWriter::describe(const std::string &name, RankedTensorType type) {
-  onnx::ValueInfoProto &info = *graph.add_value_info();
-  info.set_name(name);
-  auto &tensor = *info.mutable_type()->mutable_tensor_type();
-  tensor.set_elem_type(onnxType(type.getElementType()));
-  tensor.mutable_shape();
-  for (int64_t size : type.getShape())
-    tensor.mutable_shape()->add_dim()->set_dim_value(size);
-}
-
 onnx::NodeProto &GraphWriter::add(StringRef opType, ArrayRef<std::string> inputs,
                                   std::string output) {
   onnx::NodeProto &node = *graph.add_node();
@@ -83,7 +62,7 @@ onnx::NodeProto &GraphWriter::node(StringRef opType, ArrayRef<std::string> input
   std::string name = found != wanted.end() ? found->second : nameOf(value);
   known[value] = name;
   if (found == wanted.end()) // outputs say it themselves
-    describe(name, nn::tensorType(value));
+    describe(*graph.add_value_info(), name, nn::tensorType(value));
   return add(opType, inputs, name);
 }
 
@@ -150,10 +129,6 @@ std::string GraphWriter::scalar(const nn::Tensor &value) {
 
 std::string GraphWriter::scalar(double number, Type element) {
   return scalar(nn::Tensor::ofReals(RankedTensorType::get({}, element), number));
-}
-
-std::string GraphWriter::zeros(RankedTensorType type, Value value) {
-  return part("Expand", {scalar(0, type.getElementType()), integers(type.getShape())}, value);
 }
 
 std::string GraphWriter::reshaped(const std::string &x, ArrayRef<int64_t> shape, Value value) {
@@ -255,9 +230,7 @@ void GraphWriter::finish(func::FuncOp function, ArrayRef<std::string> outputs) {
     std::string made = whole(value);
     if (made != name)
       add("Identity", {made}, name);
-    describe(name, nn::tensorType(value));
-    *graph.add_output() = graph.value_info(graph.value_info_size() - 1);
-    graph.mutable_value_info()->RemoveLast();
+    describe(*graph.add_output(), name, nn::tensorType(value));
   }
 }
 

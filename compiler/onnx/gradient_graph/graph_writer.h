@@ -4,13 +4,13 @@
 // that operators spread by themselves.
 #pragma once
 
+#include "compiler/onnx/file/model_file.h"
 #include "dialects/names/unique_names.h"
 #include "dialects/nn/nn.h"
 #include "dialects/nn/tensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
-#include <onnx/onnx_pb.h>
 #include <string>
 #include <vector>
 
@@ -18,6 +18,12 @@ namespace trainc {
 
 /// onnx::TensorProto::DataType of an element type.
 int32_t onnxType(mlir::Type element);
+
+/// Says what an input, an output or another value of the graph is.
+void describe(onnx::ValueInfoProto &value, llvm::StringRef name, mlir::RankedTensorType type);
+
+using reader::setInteger;
+using reader::setIntegers;
 
 class GraphWriter {
 public:
@@ -44,8 +50,6 @@ public:
   std::string integers(llvm::ArrayRef<int64_t> numbers); // of one axis
   std::string scalar(double number, mlir::Type element);
   std::string scalar(const nn::Tensor &value); // of elements that are all equal
-  /// A tensor of zeros.
-  std::string zeros(mlir::RankedTensorType type, mlir::Value value);
   std::string initializer(llvm::StringRef name, const nn::Tensor &values);
   std::string reshaped(const std::string &x, llvm::ArrayRef<int64_t> shape, mlir::Value value);
 
@@ -65,7 +69,6 @@ private:
   std::string nameOf(mlir::Value value);
   onnx::NodeProto &add(llvm::StringRef opType, llvm::ArrayRef<std::string> inputs,
                        std::string output);
-  void describe(const std::string &name, mlir::RankedTensorType type);
 
   onnx::GraphProto &graph;
   UniqueNames names;
@@ -75,8 +78,5 @@ private:
   llvm::StringMap<mlir::Operation *> bearers; // of a name, of all that would have it
   llvm::StringMap<std::string> shared;        // initializers by content
 };
-
-void setInteger(onnx::NodeProto &node, llvm::StringRef name, int64_t number);
-void setIntegers(onnx::NodeProto &node, llvm::StringRef name, llvm::ArrayRef<int64_t> numbers);
 
 } // namespace trainc

@@ -271,7 +271,8 @@ void write(GraphWriter &w, nn::MaxPoolGradientOp op) {
   int64_t windows = nn::tensorType(op.getDy()).getNumElements();
   std::string places = w.reshaped(largestPlaces(w, op), {windows, 1}, result);
   std::string added = w.reshaped(w.whole(op.getDy()), {windows}, result);
-  std::string zeros = w.zeros(nn::tensorType(result).clone(ArrayRef<int64_t>(count)), result);
+  std::string zero = w.scalar(0, nn::tensorType(result).getElementType());
+  std::string zeros = w.part("Expand", {zero, w.integers(count)}, result);
   std::string sums = w.part("ScatterND", {zeros, places, added}, result);
   setSum(w.last());
   w.node("Reshape", {sums, w.integers(sizesOf(result))}, result);

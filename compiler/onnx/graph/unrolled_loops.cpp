@@ -45,12 +45,8 @@ std::string Inliner::addNode(const GraphNode &of, StringRef opType, std::vector<
                              const std::string &output, std::optional<int64_t> axis) {
   NodeProto &proto = graph.rewritten.emplace_back();
   proto.set_op_type(opType.str());
-  if (axis) {
-    AttributeProto &attribute = *proto.add_attribute();
-    attribute.set_name("axis");
-    attribute.set_type(AttributeProto::INT);
-    attribute.set_i(*axis);
-  }
+  if (axis)
+    setInteger(proto, "axis", *axis);
   GraphNode &made = graph.storage.emplace_back(of);
   made.proto = &proto;
   made.opset = kOpset;

@@ -200,8 +200,8 @@ private:
   bool importElement(const GraphNode &node, nn::Builder &at);
   bool splitToSequence(const GraphNode &node, nn::Builder &at);
   bool concatSequence(const GraphNode &node, nn::Builder &at);
-  bool importPart(const GraphNode &of, llvm::StringRef opType, llvm::ArrayRef<std::string> inputs,
-                  const std::string &output, const char *attribute, bool isList, int64_t axis);
+  bool importPart(const GraphNode &of, const onnx::NodeProto &proto,
+                  llvm::ArrayRef<std::string> inputs, const std::string &output);
   ImportedValue *sequenceOf(const GraphNode &node, unsigned input);
   std::optional<int64_t> positionOf(ImportedNode &view, const GraphNode &node, unsigned input,
                                     int64_t size, bool mayEnd, const nn::OnnxRefusal &unknown);

@@ -101,19 +101,9 @@ ImportedValue *Importer::tensorBeside(const GraphNode &node, unsigned input) {
 }
 
 /// Imports an operator on values that are parts of what the file has.
-bool Importer::importPart(const GraphNode &of, StringRef opType, ArrayRef<std::string> inputs,
-                          const std::string &output, const char *attribute, bool isList,
-                          int64_t axis) {
+bool Importer::importPart(const GraphNode &of, const onnx::NodeProto &proto,
+                          ArrayRef<std::string> inputs, const std::string &output) {
   constexpr int64_t kOpset = 11; // with axes as attributes
-  onnx::NodeProto proto;
-  proto.set_op_type(opType.str());
-  onnx::AttributeProto &axes = *proto.add_attribute();
-  axes.set_name(attribute);
-  axes.set_type(isList ? onnx::AttributeProto::INTS : onnx::AttributeProto::INT);
-  if (isList)
-    axes.add_ints(axis);
-  else
-    axes.set_i(axis);
   GraphNode part = of;
   part.proto = &proto;
   part.opset = kOpset;
@@ -149,6 +139,11 @@ bool Importer::concatSequence(const GraphNode &node, nn::Builder &at) {
       name += '_';
     return name;
   };
+  onnx::NodeProto unsqueeze, concat;
+  unsqueeze.set_op_type("Unsqueeze");
+  setIntegers(unsqueeze, "axes", axis);
+  concat.set_op_type("Concat");
+  setInteger(concat, "axis", axis);
   const std::string element = nameOfOwn("element");
   std::vector<std::string> names;
   bool good = true;
@@ -156,9 +151,9 @@ bool Importer::concatSequence(const GraphNode &node, nn::Builder &at) {
     names.push_back(nameOfOwn(Twine(i)));
     values[stacks ? element : names.back()] = elements[i];
     if (stacks)
-      good = importPart(node, "Unsqueeze", {element}, names.back(), "axes", /*isList=*/true, axis);
+      good = importPart(node, unsqueeze, {element}, names.back());
   }
-  good = good && importPart(node, "Concat", names, node.outputs[0], "axis", /*isList=*/false, axis);
+  good = good && importPart(node, concat, names, node.outputs[0]);
   values.erase(element);
   for (const std::string &name : names)
     values.erase(name);
