@@ -75,58 +75,40 @@ std::string versionsOf(StringRef opType, std::set<int64_t> importers) {
 
 // The kind that a declaration gives the attribute, such as `ints!`; empty where it has none.
 static StringRef declaredKind(const Declaration &declaration, StringRef attribute) {
-  StringRef rest = declaration.attributes;
-  while (!rest.empty()) {
-    auto [entry, more] = rest.split(' ');
-    auto [name, kind] = entry.split(':');
-    if (name == attribute)
+  for (StringRef entry : split(declaration.attributes, ' '))
+    if (auto [name, kind] = entry.split(':'); name == attribute)
       return kind;
-    rest = more;
-  }
   return "";
 }
 
-// As the table calls it; empty for types that no declaration has.
+// What attributes hold, as the table of declarations calls it and in words.
+struct HeldKind {
+  AttributeProto::AttributeType type;
+  StringRef kind, inWords;
+};
+
+constexpr HeldKind kHeldKinds[] = {
+    {AttributeProto::FLOAT, "float", "a float"},
+    {AttributeProto::INT, "int", "an integer"},
+    {AttributeProto::STRING, "string", "a string"},
+    {AttributeProto::TENSOR, "tensor", "a tensor"},
+    {AttributeProto::GRAPH, "graph", "a graph"},
+    {AttributeProto::SPARSE_TENSOR, "sparse_tensor", "a sparse tensor"},
+    {AttributeProto::TYPE_PROTO, "type", "a type"},
+    {AttributeProto::FLOATS, "floats", "a list of floats"},
+    {AttributeProto::INTS, "ints", "a list of integers"},
+    {AttributeProto::STRINGS, "strings", "a list of strings"},
+};
+
+// Empty for types that no declaration has.
 static StringRef kindOfType(AttributeProto::AttributeType type) {
-  switch (type) {
-  case AttributeProto::FLOAT:
-    return "float";
-  case AttributeProto::INT:
-    return "int";
-  case AttributeProto::STRING:
-    return "string";
-  case AttributeProto::TENSOR:
-    return "tensor";
-  case AttributeProto::GRAPH:
-    return "graph";
-  case AttributeProto::SPARSE_TENSOR:
-    return "sparse_tensor";
-  case AttributeProto::TYPE_PROTO:
-    return "type";
-  case AttributeProto::FLOATS:
-    return "floats";
-  case AttributeProto::INTS:
-    return "ints";
-  case AttributeProto::STRINGS:
-    return "strings";
-  default:
-    return "";
-  }
+  const HeldKind *row = find_if(kHeldKinds, [&](const auto &each) { return each.type == type; });
+  return row == std::end(kHeldKinds) ? "" : row->kind;
 }
 
-static std::string inWords(StringRef kind) {
-  return llvm::StringSwitch<std::string>(kind)
-      .Case("float", "a float")
-      .Case("int", "an integer")
-      .Case("string", "a string")
-      .Case("tensor", "a tensor")
-      .Case("graph", "a graph")
-      .Case("sparse_tensor", "a sparse tensor")
-      .Case("type", "a type")
-      .Case("floats", "a list of floats")
-      .Case("ints", "a list of integers")
-      .Case("strings", "a list of strings")
-      .Default("of a kind that no operator has");
+static StringRef inWords(StringRef kind) {
+  const HeldKind *row = find_if(kHeldKinds, [&](const auto &each) { return each.kind == kind; });
+  return row == std::end(kHeldKinds) ? "of a kind that no operator has" : row->inWords;
 }
 
 // What the attribute's fields hold. Some writers write all of them: zeros do not count.
@@ -180,13 +162,14 @@ static std::string checkAttribute(const GraphNode &node, const Declaration &decl
   StringRef kind = kindOf(attribute);
   bool saysNothing = kind.empty() && !attribute.has_type();
   if (kind != declared && !saysNothing)
-    return subject + "is " + inWords(kind) + ", expected " + inWords(declared);
+    return (subject + "is " + inWords(kind) + ", expected " + inWords(declared)).str();
   if (isMessageKind(declared) && !llvm::is_contained(held, declared))
-    return subject + "holds nothing, expected " + inWords(declared);
+    return subject + "holds nothing, expected " + inWords(declared).str();
   for (StringRef other : held)
     if (other != kind)
-      return subject + "holds " + inWords(other) + (held.size() > 1 ? " besides " : " and not ") +
-             inWords(kind);
+      return (subject + "holds " + inWords(other) + (held.size() > 1 ? " besides " : " and not ") +
+              inWords(kind))
+          .str();
   return "";
 }
 
@@ -201,14 +184,9 @@ static std::string checkAttributes(const GraphNode &node, const Declaration &dec
     if (std::string why = checkAttribute(node, declaration, attribute); !why.empty())
       return why;
   }
-  StringRef rest = declaration.attributes;
-  while (!rest.empty()) {
-    auto [entry, more] = rest.split(' ');
-    auto [name, kind] = entry.split(':');
-    if (kind.ends_with("!") && !seen.count(name))
+  for (StringRef entry : split(declaration.attributes, ' '))
+    if (auto [name, kind] = entry.split(':'); kind.ends_with("!") && !seen.count(name))
       return "attribute '" + name.str() + "' is missing";
-    rest = more;
-  }
   return "";
 }
 
