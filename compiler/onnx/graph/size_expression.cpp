@@ -53,26 +53,18 @@ private:
     return *a / *b;
   }
 
-  Size sum() {
-    Size value = product();
-    while (problem.empty()) {
-      const char operation = next().empty() ? '\0' : rest.front();
-      if (operation != '+' && operation != '-')
-        return value;
-      rest = rest.drop_front();
-      value = combine(operation, value, product());
-    }
-    return std::nullopt;
-  }
+  Size sum() { return joined("+-", &SizeParser::product); }
+  Size product() { return joined("*/", &SizeParser::atom); }
 
-  Size product() {
-    Size value = atom();
+  /// Operands with these operators between them, from the left.
+  Size joined(StringRef operators, Size (SizeParser::*operand)()) {
+    Size value = (this->*operand)();
     while (problem.empty()) {
-      const char operation = next().empty() ? '\0' : rest.front();
-      if (operation != '*' && operation != '/')
+      if (next().empty() || !operators.contains(rest.front()))
         return value;
+      const char operation = rest.front();
       rest = rest.drop_front();
-      value = combine(operation, value, atom());
+      value = combine(operation, value, (this->*operand)());
     }
     return std::nullopt;
   }
