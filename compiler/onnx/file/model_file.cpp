@@ -55,6 +55,10 @@ void setIntegers(onnx::NodeProto &node, StringRef name, ArrayRef<int64_t> number
   attribute.mutable_ints()->Add(numbers.begin(), numbers.end());
 }
 
+void setTensor(onnx::NodeProto &node, StringRef name, const onnx::TensorProto &tensor) {
+  *addAttribute(node, name, onnx::AttributeProto::TENSOR).mutable_t() = tensor;
+}
+
 void describe(onnx::ValueInfoProto &value, StringRef name, int32_t dataType,
               ArrayRef<int64_t> shape) {
   value.set_name(name.str());

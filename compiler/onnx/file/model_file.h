@@ -58,6 +58,7 @@ void insertNode(onnx::GraphProto &graph, onnx::NodeProto node, int number);
 
 void setInteger(onnx::NodeProto &node, llvm::StringRef name, int64_t number);
 void setIntegers(onnx::NodeProto &node, llvm::StringRef name, llvm::ArrayRef<int64_t> numbers);
+void setTensor(onnx::NodeProto &node, llvm::StringRef name, const onnx::TensorProto &tensor);
 
 /// Says what a value of the graph is.
 void describe(onnx::ValueInfoProto &value, llvm::StringRef name, int32_t dataType,

@@ -236,20 +236,16 @@ Scope Inliner::inside(const Scope &around, const std::string &prefix) {
 bool Inliner::addBody(const onnx::GraphProto &body, Scope &scope, int depth) {
   for (const NodeProto &inner : body.node())
     scope.own.insert(inner.output().begin(), inner.output().end());
-  for (const onnx::TensorProto &tensor : body.initializer()) {
+  for (const onnx::TensorProto &tensor : body.initializer())
     scope.own.insert(tensor.name());
+  for (const onnx::TensorProto &tensor : body.initializer()) {
     NodeProto &constant = graph.rewritten.emplace_back();
     constant.set_op_type("Constant");
     constant.add_output(tensor.name());
-    AttributeProto &value = *constant.add_attribute();
-    value.set_name("value");
-    value.set_type(AttributeProto::TENSOR);
-    *value.mutable_t() = tensor;
-  }
-  size_t first = graph.rewritten.size() - body.initializer_size();
-  for (int i = 0; i < body.initializer_size(); ++i)
-    if (!add(graph.rewritten[first + i], scope, depth + 1))
+    setTensor(constant, "value", tensor);
+    if (!add(constant, scope, depth + 1))
       return false;
+  }
   for (const NodeProto &inner : body.node())
     if (!add(inner, scope, depth + 1))
       return false;

@@ -62,15 +62,18 @@ private:
   bool addLoop(GraphNode &node, const Scope &scope, int depth);
   bool addScan(GraphNode &node, const Scope &scope, int depth);
   bool addBatchedScan(GraphNode &node, const Scope &scope, int depth);
-  bool checkResults(const GraphNode &node, const onnx::GraphProto &body);
+  bool checkBody(const GraphNode &node, const onnx::GraphProto &body, bool fits);
   void askForSizes(GraphNode &node, const std::string &of);
   bool unroll(Iterations &loop, const Scope &scope, int depth);
   bool keepsGoing(const GraphNode &loop, const onnx::GraphProto &body, const Scope &around);
   std::string addNode(const GraphNode &of, llvm::StringRef opType, std::vector<std::string> inputs,
                       const std::string &output, std::optional<int64_t> axis = std::nullopt);
-  std::string addNumbers(const GraphNode &of, llvm::ArrayRef<int64_t> numbers, bool isScalar,
-                         const std::string &output);
-  std::string addTruth(const GraphNode &of, const std::string &output);
+  std::string addConstant(const GraphNode &of, const onnx::TensorProto &tensor,
+                          const std::string &output);
+  std::string addNumber(const GraphNode &of, int64_t number, bool isScalar,
+                        const std::string &output);
+  std::string addStack(const GraphNode &of, std::vector<std::string> values,
+                       const std::string &axes, int64_t axis, const std::string &prefix);
 
   Graph &graph;
   const ModelFile &file;

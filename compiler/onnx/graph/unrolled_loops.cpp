@@ -22,10 +22,11 @@ struct Inliner::Iterations {
   GraphNode &node;
   const onnx::GraphProto &body;
   int64_t times;
-  int states; // values that go from one iteration to the next
-  /// The names that the body's inputs stand for in an iteration, before the states and after them.
-  std::function<std::vector<std::string>(int64_t i, const std::string &prefix)> before, behind;
-  std::vector<std::string> first; // states
+  /// The names that the body's inputs stand for in an iteration, given the states before it.
+  std::function<std::vector<std::string>(int64_t i, const std::string &prefix,
+                                         const std::vector<std::string> &states)>
+      inputs;
+  std::vector<std::string> states; // the first values of what goes from one iteration to the next
   int skipped;                 // outputs of the body that are not results: the condition of a Loop
   std::vector<int64_t> axes;   // along which results are put together
   std::vector<bool> backwards; // whether in the opposite order
@@ -56,31 +57,30 @@ std::string Inliner::addNode(const GraphNode &of, StringRef opType, std::vector<
   return output;
 }
 
-static AttributeProto &addValue(NodeProto &node) {
-  AttributeProto &value = *node.add_attribute();
-  value.set_name("value");
-  value.set_type(AttributeProto::TENSOR);
-  return value;
+std::string Inliner::addConstant(const GraphNode &of, const onnx::TensorProto &tensor,
+                                 const std::string &output) {
+  addNode(of, "Constant", {}, output);
+  setTensor(graph.rewritten.back(), "value", tensor);
+  return output;
 }
 
-std::string Inliner::addNumbers(const GraphNode &of, ArrayRef<int64_t> numbers, bool isScalar,
-                                const std::string &output) {
-  addNode(of, "Constant", {}, output);
-  onnx::TensorProto &tensor = *addValue(graph.rewritten.back()).mutable_t();
+/// A list of it where it is no scalar.
+std::string Inliner::addNumber(const GraphNode &of, int64_t number, bool isScalar,
+                               const std::string &output) {
+  onnx::TensorProto tensor;
   tensor.set_data_type(onnx::TensorProto::INT64);
   if (!isScalar)
-    tensor.add_dims(static_cast<int64_t>(numbers.size()));
-  for (int64_t number : numbers)
-    tensor.add_int64_data(number);
-  return output;
+    tensor.add_dims(1);
+  tensor.add_int64_data(number);
+  return addConstant(of, tensor, output);
 }
 
-std::string Inliner::addTruth(const GraphNode &of, const std::string &output) {
-  addNode(of, "Constant", {}, output);
-  onnx::TensorProto &tensor = *addValue(graph.rewritten.back()).mutable_t();
-  tensor.set_data_type(onnx::TensorProto::BOOL);
-  tensor.add_int32_data(1);
-  return output;
+/// Values along a new axis, which `axes` is a list of.
+std::string Inliner::addStack(const GraphNode &of, std::vector<std::string> values,
+                              const std::string &axes, int64_t axis, const std::string &prefix) {
+  for (auto [i, value] : enumerate(values))
+    value = addNode(of, "Unsqueeze", {value, axes}, prefix + std::to_string(i));
+  return addNode(of, "Concat", std::move(values), prefix + "all", axis);
 }
 
 /// Whether the condition that a loop's body makes is true as long as the one that it is given is,
@@ -130,7 +130,7 @@ static size_t nodesIn(const onnx::GraphProto &body) {
 /// The iterations in the place of the node.
 bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
   GraphNode &node = loop.node;
-  const int results = loop.body.output_size() - loop.skipped;
+  const size_t results = loop.body.output_size() - loop.skipped;
   const size_t size = nodesIn(loop.body);
   if (around.isIteration)
     inlinedNodes -= std::min(size, inlinedNodes);
@@ -139,26 +139,23 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
     loop.times = std::min(loop.times, roomFor(size));
   if (!enter(node, size, loop.times, depth))
     return false;
-  std::vector<std::string> states = loop.first, reads;
-  std::vector<std::vector<std::string>> pieces(results - loop.states);
+  std::vector<std::string> states = loop.states, reads;
+  std::vector<std::vector<std::string>> pieces(results - states.size());
   for (int64_t i = 0; i < loop.times; ++i) {
     Scope scope = inside(around, node.key() + "/" + std::to_string(i));
     scope.isIteration = true;
-    std::vector<std::string> given = loop.before(i, scope.prefix);
-    llvm::append_range(given, states);
-    llvm::append_range(given, loop.behind(i, scope.prefix));
-    for (auto [input, name] : llvm::zip(loop.body.input(), given))
+    for (auto [input, name] : llvm::zip(loop.body.input(), loop.inputs(i, scope.prefix, states)))
       scope.renamed[input.name()] = name;
     if (!addBody(loop.body, scope, depth))
       return false;
     if (loop.isTried)
       reads.push_back(scope.name(loop.body.output(0).name()));
-    for (int k = 0; k < results; ++k) {
-      std::string made = scope.name(loop.body.output(loop.skipped + k).name());
-      if (k < loop.states)
+    for (size_t k = 0; k < results; ++k) {
+      std::string made = scope.name(loop.body.output(loop.skipped + static_cast<int>(k)).name());
+      if (k < states.size())
         states[k] = made;
       else
-        pieces[k - loop.states].push_back(made);
+        pieces[k - states.size()].push_back(made);
     }
     if (readsStates)
       llvm::append_range(reads, states);
@@ -172,7 +169,7 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
   const std::string prefix = freePrefix(node.key() + "/results");
   for (auto [k, values] : enumerate(pieces)) {
     made.emplace_back();
-    const size_t output = loop.states + k;
+    const size_t output = states.size() + k;
     if (output >= node.outputs.size() || node.outputs[output].empty())
       continue;
     if (values.empty())
@@ -182,17 +179,21 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
     if (loop.backwards[k])
       std::reverse(values.begin(), values.end());
     const std::string of = prefix + std::to_string(k) + "/";
-    std::string axes = addNumbers(node, loop.axes[k], false, of + "axes");
-    for (auto [i, value] : enumerate(values))
-      value = addNode(node, "Unsqueeze", {value, axes}, of + std::to_string(i));
-    made.back() = addNode(node, "Concat", values, of + "all", loop.axes[k]);
+    std::string axes = addNumber(node, loop.axes[k], /*isScalar=*/false, of + "axes");
+    made.back() = addStack(node, std::move(values), axes, loop.axes[k], of);
   }
   rename(node, made);
   return true;
 }
 
-/// What a body makes has names, though a node's output may have none.
-bool Inliner::checkResults(const GraphNode &node, const onnx::GraphProto &body) {
+/// Whether it has as many inputs and outputs as the node needs; what it makes has names, though a
+/// node's output may have none.
+bool Inliner::checkBody(const GraphNode &node, const onnx::GraphProto &body, bool fits) {
+  if (!fits)
+    return fail(node, ExitCode::unreadableModel,
+                "its body has " + Twine(body.input_size()) + " inputs and " +
+                    Twine(body.output_size()) + " outputs, which do not fit its own " +
+                    Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
   for (auto [i, output] : enumerate(body.output()))
     if (output.name().empty())
       return fail(node, ExitCode::unreadableModel,
@@ -205,14 +206,10 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
   if (node.key().empty() || !body)
     return true; // the check of operators says so
   const int states = body->input_size() - 2;
-  if (states < 0 || node.inputs.size() != 2 + static_cast<size_t>(states) ||
-      body->output_size() < 1 + states ||
-      node.outputs.size() > static_cast<size_t>(body->output_size() - 1))
-    return fail(node, ExitCode::unreadableModel,
-                "its body has " + Twine(body->input_size()) + " inputs and " +
-                    Twine(body->output_size()) + " outputs, which do not fit its own " +
-                    Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
-  if (!checkResults(node, *body))
+  if (!checkBody(node, *body,
+                 states >= 0 && node.inputs.size() == 2 + static_cast<size_t>(states) &&
+                     body->output_size() >= 1 + states &&
+                     node.outputs.size() <= static_cast<size_t>(body->output_size() - 1)))
     return false;
   auto choice = choices.made.find(node.key());
   const bool isTried = choice == choices.made.end();
@@ -220,17 +217,20 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
   node.changesCondition = !keepsGoing(node, *body, scope);
   if (isTried && (trials == 0 || !node.changesCondition))
     return true;
-  auto given = [&](int64_t i, const std::string &prefix) {
-    return std::vector<std::string>{addNumbers(node, i, true, prefix + "iteration"),
-                                    addTruth(node, prefix + "condition")};
+  auto inputs = [&](int64_t i, const std::string &prefix, const std::vector<std::string> &now) {
+    onnx::TensorProto holds;
+    holds.set_data_type(onnx::TensorProto::BOOL);
+    holds.add_int32_data(1);
+    std::vector<std::string> names{addNumber(node, i, /*isScalar=*/true, prefix + "iteration"),
+                                   addConstant(node, holds, prefix + "condition")};
+    llvm::append_range(names, now);
+    return names;
   };
   const size_t scans = body->output_size() - 1 - states;
   Iterations loop{node,
                   *body,
                   isTried ? trials : choice->second,
-                  states,
-                  given,
-                  [](int64_t, const std::string &) { return std::vector<std::string>(); },
+                  inputs,
                   {node.inputs.begin() + 2, node.inputs.end()},
                   1,
                   std::vector<int64_t>(scans, 0),
@@ -271,7 +271,7 @@ bool Inliner::addBatchedScan(GraphNode &node, const Scope &scope, int depth) {
   std::vector<std::vector<std::string>> pieces(node.outputs.size());
   for (int64_t sample = 0; sample < choice->second; ++sample) {
     const std::string prefix = freePrefix(node.key() + "/sample" + std::to_string(sample));
-    std::string index = addNumbers(node, sample, true, prefix + "index");
+    std::string index = addNumber(node, sample, /*isScalar=*/true, prefix + "index");
     GraphNode one = node;
     one.proto = &proto;
     one.opset = 9;
@@ -288,15 +288,11 @@ bool Inliner::addBatchedScan(GraphNode &node, const Scope &scope, int depth) {
       return false;
   }
   const std::string prefix = freePrefix(node.key() + "/samples");
-  std::string axis = addNumbers(node, 0, false, prefix + "axis");
+  std::string axes = addNumber(node, 0, /*isScalar=*/false, prefix + "axis");
   std::vector<std::string> made(node.outputs.size());
-  for (auto [k, values] : enumerate(pieces)) {
-    const std::string of = prefix + std::to_string(k) + "/";
-    for (auto [i, value] : enumerate(values))
-      value = addNode(node, "Unsqueeze", {value, axis}, of + std::to_string(i));
+  for (auto [k, values] : enumerate(pieces))
     if (!values.empty())
-      made[k] = addNode(node, "Concat", values, of + "all", 0);
-  }
+      made[k] = addStack(node, std::move(values), axes, 0, prefix + std::to_string(k) + "/");
   rename(node, made);
   return true;
 }
@@ -337,13 +333,10 @@ bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
   const int64_t scans = body->output_size() - states;
   if (std::string wrong = wrongIn(node, scanned, scans); !wrong.empty())
     return fail(node, ExitCode::unreadableModel, wrong);
-  if (states < 0 || scans < 0 || body->input_size() != static_cast<int>(node.inputs.size()) ||
-      node.outputs.size() > static_cast<size_t>(body->output_size()))
-    return fail(node, ExitCode::unreadableModel,
-                "its body has " + Twine(body->input_size()) + " inputs and " +
-                    Twine(body->output_size()) + " outputs, which do not fit its own " +
-                    Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
-  if (!checkResults(node, *body))
+  if (!checkBody(node, *body,
+                 states >= 0 && scans >= 0 &&
+                     body->input_size() == static_cast<int>(node.inputs.size()) &&
+                     node.outputs.size() <= static_cast<size_t>(body->output_size())))
     return false;
   auto each = [&](StringRef name, int64_t count) {
     std::vector<int64_t> numbers(count, 0);
@@ -361,12 +354,11 @@ bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
     return true;
   }
   const int64_t times = choice->second;
-  auto pieces = [&](int64_t i, const std::string &prefix) {
-    std::vector<std::string> names;
+  auto inputs = [&](int64_t i, const std::string &prefix, std::vector<std::string> names) {
     for (int64_t k = 0; k < scanned; ++k) {
       const std::string name = prefix + "scanned" + std::to_string(k);
-      std::string index =
-          addNumbers(node, directions[k] != 0 ? times - 1 - i : i, true, name + "/index");
+      std::string index = addNumber(node, directions[k] != 0 ? times - 1 - i : i,
+                                    /*isScalar=*/true, name + "/index");
       names.push_back(addNode(node, "Gather", {node.inputs[states + k], index}, name, axes[k]));
     }
     return names;
@@ -374,9 +366,7 @@ bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
   Iterations loop{node,
                   *body,
                   times,
-                  static_cast<int>(states),
-                  [](int64_t, const std::string &) { return std::vector<std::string>(); },
-                  pieces,
+                  inputs,
                   {node.inputs.begin(), node.inputs.begin() + states},
                   0,
                   each("scan_output_axes", scans),
