@@ -11,34 +11,21 @@ using namespace llvm;
 
 namespace trainc::reader {
 
-static bool readEntry(const std::string &bytes, StringRef key, std::string &value) {
-  WireReader reader({bytes.data(), bytes.size()});
-  Field field;
-  bool matches = false;
-  StringRef found;
-  while (reader.next(field)) {
-    StringRef text(field.contents.data(), field.contents.size());
-    if (field.number == 1 && field.wire == Wire::bytes)
-      matches = text == key;
-    if (field.number == 2 && field.wire == Wire::bytes)
-      found = text;
-  }
-  if (matches)
-    value = found.str();
-  return matches;
+SmallVector<StringRef> newerField(const google::protobuf::Message &message, int number) {
+  SmallVector<StringRef> result;
+  const auto &unknown = message.GetReflection()->GetUnknownFields(message);
+  for (int i = 0; i < unknown.field_count(); ++i)
+    if (unknown.field(i).number() == number &&
+        unknown.field(i).type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+      result.push_back(unknown.field(i).length_delimited());
+  return result;
 }
 
 std::string metadata(const google::protobuf::Message &message, int fieldNumber, StringRef key) {
-  const auto &unknown = message.GetReflection()->GetUnknownFields(message);
-  std::string value;
-  for (int i = 0; i < unknown.field_count(); ++i) {
-    const auto &field = unknown.field(i);
-    if (field.number() == fieldNumber &&
-        field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED &&
-        readEntry(field.length_delimited(), key, value))
-      break;
-  }
-  return value;
+  for (StringRef bytes : newerField(message, fieldNumber))
+    if (auto [name, value] = metadataEntry({bytes.data(), bytes.size()}); name == key)
+      return value.str();
+  return "";
 }
 
 void addMetadata(google::protobuf::Message &message, int fieldNumber, StringRef key,

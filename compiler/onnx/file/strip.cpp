@@ -93,14 +93,19 @@ std::string ownLine(llvm::StringRef trace) {
   return ("File \"" + path.substr(path.find_last_of("/\\") + 1) + "\"" + place).str();
 }
 
-// A node's metadata. Of a stack trace, which may be most of the file, one line is kept.
-static void stripMetadata(const Field &entry, std::string &out) {
-  WireReader reader(entry.contents);
+std::pair<llvm::StringRef, llvm::StringRef> metadataEntry(llvm::ArrayRef<char> bytes) {
+  WireReader reader(bytes);
   Field field;
   llvm::StringRef key, value;
   while (reader.next(field))
-    if (field.wire == Wire::bytes)
+    if (field.wire == Wire::bytes && (field.number == kEntryKey || field.number == kEntryValue))
       (field.number == kEntryKey ? key : value) = {field.contents.data(), field.contents.size()};
+  return {key, value};
+}
+
+// A node's metadata. Of a stack trace, which may be most of the file, one line is kept.
+static void stripMetadata(const Field &entry, std::string &out) {
+  auto [key, value] = metadataEntry(entry.contents);
   if (!key.ends_with("stack_trace"))
     return append(out, entry.whole);
   const std::string line = ownLine(value);

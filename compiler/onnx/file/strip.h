@@ -23,6 +23,9 @@ bool stripModel(llvm::ArrayRef<char> bytes, std::string &out, Payloads &payloads
 /// The same for one serialized tensor.
 bool stripTensor(llvm::ArrayRef<char> bytes, std::string &out, Payload &payload);
 
+/// The key and the value of serialized metadata.
+std::pair<llvm::StringRef, llvm::StringRef> metadataEntry(llvm::ArrayRef<char> bytes);
+
 /// The innermost line of a stack trace that is not PyTorch's own, with the file's name alone:
 /// `File "model.py", line 35, in forward`. Empty where there is none.
 std::string ownLine(llvm::StringRef trace);

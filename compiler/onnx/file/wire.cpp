@@ -33,7 +33,7 @@ bool WireReader::next(Field &field) {
   const char *value = at;
   switch (field.wire) {
   case Wire::varint:
-    if (!readVarint(field.varint))
+    if (!readVarint(length))
       return false;
     field.contents = {value, at};
     field.whole = {start, at};

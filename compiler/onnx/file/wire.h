@@ -21,7 +21,6 @@ enum class Wire { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 struct Field {
   int number = 0;
   Wire wire = Wire::varint;
-  uint64_t varint = 0;           // of Wire::varint
   llvm::ArrayRef<char> contents; // without tag and length
   llvm::ArrayRef<char> whole;    // tag included
 };

@@ -126,6 +126,9 @@ private:
   llvm::StringSet<> captured; // and what bodies make, under the names that it has there
 };
 
+/// What a message has of a field (wire.h) that is newer than the schema and holds bytes.
+llvm::SmallVector<llvm::StringRef> newerField(const google::protobuf::Message &message, int number);
+
 /// The entry `key` of a node's, value's, graph's or tensor's metadata, a field (wire.h) newer than
 /// the schema. Empty where there is none.
 std::string metadata(const google::protobuf::Message &message, int fieldNumber,

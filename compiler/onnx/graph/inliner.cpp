@@ -22,25 +22,15 @@ template <typename Proto> static Versions versionsOf(const Proto &proto) {
   return result;
 }
 
-// Bytes of a field that is newer than the schema.
-static std::vector<std::string> newerField(const google::protobuf::Message &message, int number) {
-  std::vector<std::string> result;
-  const auto &unknown = message.GetReflection()->GetUnknownFields(message);
-  for (int i = 0; i < unknown.field_count(); ++i)
-    if (unknown.field(i).number() == number &&
-        unknown.field(i).type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
-      result.push_back(unknown.field(i).length_delimited());
-  return result;
-}
-
 static std::string keyOf(const std::string &domain, const std::string &name,
-                         const std::vector<std::string> &overload) {
-  return domain + "\n" + name + "\n" + (overload.empty() ? "" : overload[0]);
+                         ArrayRef<StringRef> overload) {
+  return domain + "\n" + name + "\n" + (overload.empty() ? "" : overload[0].str());
 }
 
 std::string functionKey(const onnx::FunctionProto &function) {
   return keyOf(function.domain(), function.name(), newerField(function, 13));
 }
+
 std::string Scope::name(const std::string &value) const {
   if (value.empty())
     return value;
@@ -69,8 +59,8 @@ bool Inliner::run() {
 
 static bool defaultOf(const onnx::FunctionProto &function, const std::string &name,
                       AttributeProto &value) {
-  for (const std::string &bytes : newerField(function, 11))
-    if (value.ParseFromString(bytes) && value.name() == name)
+  for (StringRef bytes : newerField(function, 11))
+    if (value.ParseFromString(bytes.str()) && value.name() == name)
       return true;
   return false;
 }
