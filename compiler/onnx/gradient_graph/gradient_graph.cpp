@@ -6,6 +6,7 @@
 #include "compiler/onnx/gradient_graph/operators.h"
 #include "compiler/onnx/gradient_graph/standard_form.h"
 #include "compiler/onnx/gradient_graph/step_function.h"
+#include "compiler/onnx/import/evaluate.h"
 #include "dialects/train/train.h"
 #include <map>
 
@@ -34,19 +35,6 @@ static LogicalResult refuseOperations(func::FuncOp function, StringRef modelPath
   return success(good);
 }
 
-/// A parameter's value as the step's type has it.
-static nn::Tensor valuesOf(const Parameter &parameter, RankedTensorType type) {
-  Builder builder(type.getContext());
-  Type element = parameter.isDouble ? builder.getF64Type() : builder.getF32Type();
-  const std::vector<char> dequantized =
-      parameter.quantized ? trainc::valuesOf(parameter) : std::vector<char>();
-  nn::Tensor values = nn::Tensor::viewOf(
-      type.clone(element), parameter.quantized ? ArrayRef(dequantized) : parameter.bytes);
-  if (values.type() == type && !parameter.quantized)
-    return values;
-  return nn::Tensor::ofReals(type, values.reals());
-}
-
 /// Initial values of parameters and buffers, where the file can hold them, and numbers.
 static void addInitialValues(GraphWriter &writer, StepFunction &step, const Model &model) {
   std::map<StringRef, const Parameter *> parameters;
@@ -58,10 +46,13 @@ static void addInitialValues(GraphWriter &writer, StepFunction &step, const Mode
   for (auto [argument, input] : zip_equal(step.function.getArguments(), step.inputs)) {
     RankedTensorType type = nn::tensorType(argument);
     auto parameter = parameters.find(input.name);
-    if (input.number)
+    if (input.number) {
       writer.initializer(input.name, nn::Tensor::ofReals(type, *input.number));
-    else if (parameter != parameters.end() && bytes < kMostValues)
-      writer.initializer(input.name, valuesOf(*parameter->second, type));
+    } else if (parameter != parameters.end() && bytes < kMostValues) {
+      nn::Tensor own = initialValue(*parameter->second, type);
+      writer.initializer(input.name,
+                         own.type() == type ? own : nn::Tensor::ofReals(type, own.reals()));
+    }
   }
 }
 

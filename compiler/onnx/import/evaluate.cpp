@@ -34,6 +34,16 @@ nn::Tensor tensorOfBytes(MLIRContext &context, const reader::TensorBytes &bytes,
   return result;
 }
 
+nn::Tensor initialValue(const Parameter &parameter, RankedTensorType type) {
+  MLIRContext *context = type.getContext();
+  type =
+      type.clone(parameter.isDouble ? Type(Float64Type::get(context)) : Float32Type::get(context));
+  if (!parameter.quantized)
+    return nn::Tensor::viewOf(type, parameter.bytes);
+  const std::vector<float> floats = parameter.quantized->values();
+  return nn::Tensor::ofReals(type, std::vector<double>(floats.begin(), floats.end()));
+}
+
 namespace {
 
 std::string textOf(Type type) {
@@ -63,25 +73,13 @@ public:
       } else if (auto given = parameters.find(name); given != parameters.end()) {
         set(argument, "parameter '" + name + "'", given->second);
       } else {
-        auto type = cast<RankedTensorType>(argument.getType());
-        Type stored = parameter->second->isDouble ? Type(Float64Type::get(type.getContext()))
-                                                  : Float32Type::get(type.getContext());
-        if (parameter->second->quantized) {
-          const std::vector<float> floats = parameter->second->quantized->values();
-          set(argument, "parameter '" + name + "'",
-              nn::Tensor::ofReals(type.clone(stored),
-                                  std::vector<double>(floats.begin(), floats.end())));
-          continue;
-        }
         set(argument, "parameter '" + name + "'",
-            nn::Tensor::viewOf(type.clone(stored), parameter->second->bytes));
+            initialValue(*parameter->second, nn::tensorType(argument)));
       }
     }
     reportUnknown(inputs, inputNames, "input");
-    std::set<std::string> parameterNames;
-    for (const auto &entry : initial)
-      parameterNames.insert(entry.first);
-    reportUnknown(parameters, parameterNames, "parameter");
+    auto names = llvm::make_first_range(initial);
+    reportUnknown(parameters, {names.begin(), names.end()}, "parameter");
     return report.size() == before;
   }
 

@@ -14,6 +14,10 @@ using NamedTensors = std::map<std::string, nn::Tensor>;
 /// may refer to the bytes.
 nn::Tensor tensorOfBytes(mlir::MLIRContext &context, const reader::TensorBytes &bytes, bool copy);
 
+/// What a parameter begins with, in the file's precision and the shape of `type`; it may refer to
+/// the file.
+nn::Tensor initialValue(const Parameter &parameter, mlir::RankedTensorType type);
+
 struct EvaluatedTensor {
   std::string name; // of the ONNX value
   nn::Tensor value;
