@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace trainc::nn {
 
-static OnnxResults importExtremeIndex(OnnxNode &node, Extreme extreme) {
+template <Extreme extreme> static OnnxResults importExtremeIndex(OnnxNode &node) {
   Value x = node.input(0);
   SmallVector<int64_t> kept(tensorType(x).getShape());
   FailureOr<int64_t> axis = axisOf(node, kept.size(), 0);
@@ -22,15 +22,9 @@ static OnnxResults importExtremeIndex(OnnxNode &node, Extreme extreme) {
                                                         : index};
 }
 
-static OnnxResults importArgMax(OnnxNode &node) {
-  return importExtremeIndex(node, Extreme::largest);
-}
-
-static OnnxResults importArgMin(OnnxNode &node) {
-  return importExtremeIndex(node, Extreme::smallest);
-}
-
-static OnnxRegistration argMax = OnnxRegistration("ArgMax", 1, importArgMax).gradientOf({});
-static OnnxRegistration argMin = OnnxRegistration("ArgMin", 1, importArgMin).gradientOf({});
+static OnnxRegistration argMax =
+    OnnxRegistration("ArgMax", 1, importExtremeIndex<Extreme::largest>).gradientOf({});
+static OnnxRegistration argMin =
+    OnnxRegistration("ArgMin", 1, importExtremeIndex<Extreme::smallest>).gradientOf({});
 
 } // namespace trainc::nn

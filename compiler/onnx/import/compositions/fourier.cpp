@@ -83,9 +83,8 @@ FailureOr<Value> transformedToReals(OnnxNode &node, Value x, int64_t length) {
 FailureOr<Value> transformed(OnnxNode &node, Value x, const Transform &transform) {
   Builder &builder = node.builder();
   SmallVector<int64_t> shape(tensorType(x).getShape());
-  int64_t parts = shape.pop_back_val(), samples = shape.pop_back_val(), rows = 1;
-  for (int64_t size : shape)
-    rows *= size;
+  int64_t parts = shape.pop_back_val(), samples = shape.pop_back_val();
+  int64_t rows = computeProduct(shape);
   if (failed(countElements(node, {samples * parts, transform.frequencies * 2})))
     return failure();
   Value matrix = matrixOf(builder, tensorType(x).getElementType(), transform, samples, parts);

@@ -17,10 +17,10 @@ static OnnxResults importMeanVarianceNormalization(OnnxNode &node) {
     return node.error("its operand is not of a float type", "insert a Cast before the node");
   llvm::SmallBitVector reduced(rank);
   for (int64_t axis : node.integers("axes").value_or(SmallVector<int64_t>{0, 2, 3})) {
-    if (axis < -rank || axis >= rank)
-      return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
-                        llvm::Twine(rank));
-    reduced.set(axis < 0 ? axis + rank : axis);
+    FailureOr<int64_t> dimension = dimensionOf(node, axis, rank);
+    if (failed(dimension))
+      return failure();
+    reduced.set(*dimension);
   }
   SmallVector<int64_t> dimensions(reduced.set_bits());
   auto spread = [&](Value value) { return builder.expand(value, dimensions, type.getShape()); };
