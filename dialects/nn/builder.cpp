@@ -72,6 +72,19 @@ Value Builder::transpose(Value x, ArrayRef<int64_t> permutation) {
   return create<TransposeOp>(x, permutation);
 }
 
+Value Builder::exchange(Value x, int64_t a, int64_t b) {
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(x).getRank()));
+  std::swap(order[a], order[b]);
+  return transpose(x, order);
+}
+
+Value Builder::move(Value x, int64_t from, int64_t to) {
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(x).getRank()));
+  order.erase(order.begin() + from);
+  order.insert(order.begin() + to, from);
+  return transpose(x, order);
+}
+
 Value Builder::broadcast(Value x, ArrayRef<int64_t> dimensions, ArrayRef<int64_t> shape) {
   RankedTensorType type = tensorType(x);
   if (type.getShape() == shape && llvm::equal(dimensions, llvm::seq<int64_t>(0, shape.size())))

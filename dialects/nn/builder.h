@@ -51,6 +51,10 @@ public:
   // Shape. Each returns its operand where nothing would change.
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape);
   mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> permutation);
+  /// Two dimensions in each other's place: its own inverse.
+  mlir::Value exchange(mlir::Value x, int64_t a, int64_t b);
+  /// One dimension at another place among the others.
+  mlir::Value move(mlir::Value x, int64_t from, int64_t to);
   mlir::Value broadcast(mlir::Value x, llvm::ArrayRef<int64_t> dimensions,
                         llvm::ArrayRef<int64_t> shape);
   /// Broadcast by NumPy's rule: aligned at the last dimension.

@@ -56,10 +56,7 @@ Value meanOf(Builder &builder, const LabelLosses &rows) {
 }
 
 Value moveLast(Builder &builder, Value x, int64_t axis) {
-  auto order = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(x).getRank()));
-  order.erase(order.begin() + axis);
-  order.push_back(axis);
-  return builder.transpose(x, order);
+  return builder.move(x, axis, tensorType(x).getRank() - 1);
 }
 
 } // namespace trainc::nn

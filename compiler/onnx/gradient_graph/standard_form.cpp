@@ -10,7 +10,6 @@
 #include "dialects/nn/expression.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include <numeric>
 
 using namespace llvm;
 using namespace mlir;
@@ -73,12 +72,8 @@ Value ofPad(nn::Builder &b, nn::PadOp op) {
 /// A convolution of x with dy whose batch is that of channels, and which sums over samples.
 Value ofWeightGradient(nn::Builder &b, nn::ConvolutionWeightGradientOp op) {
   int64_t groups = static_cast<int64_t>(op.getGroups());
-  Shape x = shapeOf(op.getX()), dy = shapeOf(op.getDy());
+  Shape x = shapeOf(op.getX());
   const int64_t samples = x[0], channels = x[1] / groups;
-  Shape swapped(dy.size());
-  std::iota(swapped.begin(), swapped.end(), 0);
-  std::swap(swapped[0], swapped[1]);
-
   Shape split{samples, groups, channels}, order{2, 1, 0}, joined{channels, groups * samples};
   for (size_t d = 2; d < x.size(); ++d) {
     split.push_back(x[d]);
@@ -86,12 +81,12 @@ Value ofWeightGradient(nn::Builder &b, nn::ConvolutionWeightGradientOp op) {
     joined.push_back(x[d]);
   }
   Value left = b.reshape(b.transpose(b.reshape(op.getX(), split), order), joined);
-  Value right = b.transpose(op.getDy(), swapped);
+  Value right = b.exchange(op.getDy(), 0, 1);
   Value all = b.create<nn::ConvolutionOp>(left, right, op.getDilations(), op.getStrides(),
                                           op.getPads(), static_cast<uint64_t>(groups));
   for (auto [d, size] : enumerate(op.getSizes())) // what no window of x reached lies behind
     all = b.slice(all, static_cast<int64_t>(d) + 2, 0, size);
-  return b.transpose(all, swapped);
+  return b.exchange(all, 0, 1);
 }
 
 /// Planes as samples of one channel, and a window of ones.

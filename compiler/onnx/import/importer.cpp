@@ -95,14 +95,6 @@ void Importer::followSizes(const GraphNode &node) {
       output->followsBatch = follows && output->constant;
 }
 
-// The order of axes that puts one of them at another place.
-static SmallVector<int64_t> moveAxis(int64_t rank, int64_t from, int64_t to) {
-  SmallVector<int64_t> order = to_vector(seq<int64_t>(0, rank));
-  order.erase(order.begin() + from);
-  order.insert(order.begin() + to, from);
-  return order;
-}
-
 // An input without elements, such as a decoder's past of length 0, is known.
 void Importer::addEmpty(const ModelInput &input) {
   ImportedValue &value = values[input.name];
@@ -159,8 +151,7 @@ void Importer::addArguments(ArrayRef<const Parameter *> parameters, ArrayRef<Mod
   for (const ModelInput &input : inputs)
     if (Value &value = values[input.name].tensor; value && input.batchAxis > 0) {
       nn::Builder at(builder, value.getLoc());
-      value = at.transpose(value,
-                           moveAxis(static_cast<int64_t>(input.shape.size()), 0, input.batchAxis));
+      value = at.move(value, 0, input.batchAxis);
     }
 }
 
@@ -293,7 +284,7 @@ bool Importer::putSamplesFirst(StringRef output, const BatchAxes &batchAxes, Val
                                       Twine(given->second),
                                   "an axis from 0"));
   if (given->second > 0)
-    result = at.transpose(result, moveAxis(rank, given->second, 0));
+    result = at.move(result, given->second, 0);
   return true;
 }
 

@@ -116,12 +116,11 @@ struct Resampling {
 } // namespace
 
 SmallVector<Value> ResampleOp::decompose(Builder &builder) {
-  auto firstly = llvm::to_vector(llvm::seq<int64_t>(0, getX().getType().getRank()));
-  std::swap(firstly[0], firstly[getDimension()]); // its own inverse
-  Resampling along{builder, builder.transpose(getX(), firstly), static_cast<int64_t>(getTaps()),
+  auto dimension = static_cast<int64_t>(getDimension());
+  Resampling along{builder, builder.exchange(getX(), 0, dimension), static_cast<int64_t>(getTaps()),
                    getIndices(), getWeights()};
   Value result = along.taps <= kMostGathered ? along.byGathering() : along.byProduct();
-  return {builder.transpose(result, firstly)};
+  return {builder.exchange(result, 0, dimension)};
 }
 
 } // namespace trainc::nn

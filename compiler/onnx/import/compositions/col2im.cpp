@@ -33,11 +33,8 @@ static Value folded(Builder &builder, Value x, int64_t block, int64_t place, con
   int64_t kept = place - 1; // where it is then: elements of blocks stand in front
   Value sum;
   if (fold.stride == fold.block && fold.dilation == 1) {
-    auto order = llvm::to_vector(llvm::seq<int64_t>(0, shape.size() + 1));
-    order.erase(order.begin() + block);
-    order.insert(order.begin() + place, block);
     shape[kept] *= fold.block;
-    sum = builder.reshape(builder.transpose(x, order), shape);
+    sum = builder.reshape(builder.move(x, block, place), shape);
     SmallVector<int64_t> rest(none);
     rest[kept] = fold.padded() - shape[kept];
     sum = rest[kept] ? builder.create<PadOp>(sum, none, rest, none) : sum;

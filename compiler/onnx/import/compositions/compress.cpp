@@ -25,11 +25,9 @@ static OnnxResults importCompress(OnnxNode &node) {
   for (int64_t i = 0; i < condition.count(); ++i)
     if (condition.integer(i))
       chosen.push_back(i);
-  auto order = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(x).getRank()));
-  std::swap(order[0], order[*axis]); // its own inverse
   IndexedRows rows{{static_cast<int64_t>(chosen.size())}, chosen, Value()};
-  Value gathered = builder.create<GatherOp>(builder.transpose(x, order), rows.tensor(node));
-  return SmallVector<Value>{builder.transpose(gathered, order)};
+  Value gathered = builder.create<GatherOp>(builder.exchange(x, 0, *axis), rows.tensor(node));
+  return SmallVector<Value>{builder.exchange(gathered, 0, *axis)};
 }
 
 static OnnxRegistration compress =

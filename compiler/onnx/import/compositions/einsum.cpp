@@ -134,10 +134,7 @@ Value Einsum::diagonal(Value value, Labels &labels) {
     if (again == labels.end())
       continue;
     size_t j = again - labels.begin();
-    auto order = llvm::to_vector(llvm::seq<int64_t>(0, labels.size()));
-    order.erase(order.begin() + j);
-    order.insert(order.begin() + i + 1, j);
-    value = b.transpose(value, order);
+    value = b.move(value, j, i + 1);
     SmallVector<int64_t> shape(tensorType(value).getShape());
     int64_t size = shape[i];
     shape[i] = size * shape[i + 1];

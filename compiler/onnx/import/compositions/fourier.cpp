@@ -132,15 +132,13 @@ static OnnxResults importDft(OnnxNode &node) {
   if (*length < 1 || *length > INT32_MAX)
     return node.error("its length is " + llvm::Twine(*length) + (onesided ? ", one-sided" : "") +
                       (inverse ? ", inverse" : ""));
-  auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank)); // its own inverse
-  std::swap(order[*axis], order[rank - 2]);
-  x = builder.transpose(x, order);
+  x = builder.exchange(x, *axis, rank - 2);
   auto y = onesided && inverse
                ? transformedToReals(node, x, *length)
                : transformed(node, x, {*length, frequenciesOf(*length, onesided), inverse});
   if (failed(y))
     return failure();
-  return SmallVector<Value>{builder.transpose(*y, order)};
+  return SmallVector<Value>{builder.exchange(*y, *axis, rank - 2)};
 }
 
 static OnnxResults importStft(OnnxNode &node) {

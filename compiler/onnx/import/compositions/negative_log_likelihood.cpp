@@ -47,9 +47,7 @@ public:
 
   /// In the order of the node's scores.
   Value inOrder(Value classesLastValue) {
-    auto order = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(scores).getRank()));
-    order.insert(order.begin() + 1, order.pop_back_val());
-    return builder.transpose(classesLastValue, order);
+    return builder.move(classesLastValue, tensorType(scores).getRank() - 1, 1);
   }
 
   /// The loss for log-probabilities with the classes last.

@@ -52,8 +52,7 @@ static OnnxResults importOneHot(OnnxNode &node) {
   indices = builder.broadcast(indices, dimensions, shape);
   Value place = builder.create<IotaOp>(RankedTensorType::get(shape, i64), *axis);
   auto value = [&](int64_t index) {
-    Value one = builder.create<SliceOp>(values, ArrayRef(index), ArrayRef<int64_t>{1},
-                                        ArrayRef<int64_t>{1});
+    Value one = builder.slice(values, 0, index, 1);
     return builder.broadcast(builder.reshape(one, {}), {}, shape);
   };
   return SmallVector<Value>{

@@ -239,12 +239,10 @@ private:
     }
     if (isa<FloatType>(type.getElementType()))
       return builder.create<ResampleOp>(y, axis.dimension, most, indices, weights);
-    auto firstly = everyDimension();
-    std::swap(firstly[0], firstly[axis.dimension]); // its own inverse
     auto known = RankedTensorType::get({axis.to}, builder.op().getI64Type());
     Value rows = builder.constant(Tensor::ofIntegers(known, indices).attribute());
-    return builder.transpose(builder.create<GatherOp>(builder.transpose(y, firstly), rows),
-                             firstly);
+    Value gathered = builder.create<GatherOp>(builder.exchange(y, 0, axis.dimension), rows);
+    return builder.exchange(gathered, 0, axis.dimension);
   }
 
   /// Clamps indices, joins those of one element, and makes the weights' sum one where it has to be.

@@ -24,9 +24,7 @@ static OnnxResults importReverseSequence(OnnxNode &node) {
       if (length < 0 || length > time)
         return node.error("a sequence is " + llvm::Twine(length) + " long, expected 0 to " +
                           llvm::Twine(time));
-  auto order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())); // its own inverse
-  std::swap(order[0], order[timeAxis]);
-  Value timeFirst = builder.transpose(x, order);
+  Value timeFirst = builder.exchange(x, 0, timeAxis);
   SmallVector<int64_t> shape(tensorType(timeFirst).getShape()), rows{time * batch};
   llvm::append_range(rows, ArrayRef(shape).drop_front(2));
 
@@ -38,7 +36,7 @@ static OnnxResults importReverseSequence(OnnxNode &node) {
   Value row = builder.add(builder.scale(from, static_cast<double>(batch)), sequence);
   Value gathered = builder.create<GatherOp>(builder.reshape(timeFirst, rows),
                                             builder.reshape(row, {time * batch}));
-  return SmallVector<Value>{builder.transpose(builder.reshape(gathered, shape), order)};
+  return SmallVector<Value>{builder.exchange(builder.reshape(gathered, shape), 0, timeAxis)};
 }
 
 static OnnxRegistration reverseSequence("ReverseSequence", 10, importReverseSequence);

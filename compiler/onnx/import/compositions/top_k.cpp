@@ -136,17 +136,15 @@ static std::pair<Value, Value> byCounting(Builder &builder, Value x, int64_t cou
 }
 
 static OnnxResults manyAtOnce(Builder &builder, Value x, const TopKOptions &options) {
-  int64_t rank = tensorType(x).getRank();
-  auto lastly = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  std::swap(lastly[options.axis], lastly[rank - 1]); // its own inverse
-  Value moved = builder.transpose(x, lastly);
+  int64_t last = tensorType(x).getRank() - 1;
+  Value moved = builder.exchange(x, options.axis, last);
   SmallVector<int64_t> shape(tensorType(moved).getShape());
   int64_t size = shape.back(), rows = size == 0 ? 0 : tensorType(x).getNumElements() / size;
   auto [values, indices] =
       byCounting(builder, builder.reshape(moved, {rows, size}), options.count, options.extreme);
   shape.back() = options.count;
-  return SmallVector<Value>{builder.transpose(builder.reshape(values, shape), lastly),
-                            builder.transpose(builder.reshape(indices, shape), lastly)};
+  return SmallVector<Value>{builder.exchange(builder.reshape(values, shape), options.axis, last),
+                            builder.exchange(builder.reshape(indices, shape), options.axis, last)};
 }
 
 static OnnxResults importTopK(OnnxNode &node) {
