@@ -136,6 +136,11 @@ std::optional<SmallVector<int64_t>> OnnxNode::integers(unsigned index) {
   return SmallVector<int64_t>(integers.begin(), integers.end());
 }
 
+Value OnnxNode::integerLiteral(ArrayRef<int64_t> values, ArrayRef<int64_t> shape) {
+  auto type = RankedTensorType::get(shape, builder().op().getI64Type());
+  return literal(Tensor::ofIntegers(type, values));
+}
+
 FailureOr<int64_t> axisOf(OnnxNode &node, int64_t rank, int64_t otherwise) {
   return dimensionOf(node, node.integer("axis", otherwise), rank);
 }

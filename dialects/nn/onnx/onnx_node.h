@@ -40,6 +40,8 @@ public:
   virtual Tensor constant(unsigned index) = 0;
   /// What an importer computed itself, as a tensor.
   virtual mlir::Value literal(const Tensor &value) = 0;
+  /// The same of integers of 64 bits.
+  mlir::Value integerLiteral(llvm::ArrayRef<int64_t> values, llvm::ArrayRef<int64_t> shape);
   /// Like `constant`, flattened to integers; nullopt where unknown.
   std::optional<llvm::SmallVector<int64_t>> integers(unsigned index);
 

@@ -20,9 +20,7 @@ static std::optional<int64_t> rowOf(ArrayRef<int64_t> tuple, ArrayRef<int64_t> s
 }
 
 static Value literalRows(OnnxNode &node, ArrayRef<int64_t> rows) {
-  auto i64 = IntegerType::get(node.builder().op().getContext(), 64);
-  auto type = RankedTensorType::get(static_cast<int64_t>(rows.size()), i64);
-  return node.literal(Tensor::ofIntegers(type, rows));
+  return node.integerLiteral(rows, static_cast<int64_t>(rows.size()));
 }
 
 int64_t IndexedRows::count() const { return computeProduct(shape); }

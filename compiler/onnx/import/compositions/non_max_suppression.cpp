@@ -108,10 +108,8 @@ static OnnxResults importNonMaxSuppression(OnnxNode &node) {
         llvm::append_range(found, ArrayRef<int64_t>{image, kind, box});
     }
   }
-  auto i64 = IntegerType::get(node.builder().op().getContext(), 64);
   int64_t shape[] = {static_cast<int64_t>(found.size()) / 3, 3};
-  return SmallVector<Value>{
-      node.literal(Tensor::ofIntegers(RankedTensorType::get(shape, i64), found))};
+  return SmallVector<Value>{node.integerLiteral(found, shape)};
 }
 
 static OnnxRegistration nonMaxSuppression =

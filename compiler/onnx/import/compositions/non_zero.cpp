@@ -18,10 +18,8 @@ static OnnxResults importNonZero(OnnxNode &node) {
   for (auto [d, stride] : llvm::enumerate(strides))
     for (int64_t place : found)
       indices.push_back(place / stride % x.shape()[d]);
-  auto i64 = IntegerType::get(node.builder().op().getContext(), 64);
   int64_t shape[] = {x.type().getRank(), static_cast<int64_t>(found.size())};
-  return SmallVector<Value>{
-      node.literal(Tensor::ofIntegers(RankedTensorType::get(shape, i64), indices))};
+  return SmallVector<Value>{node.integerLiteral(indices, shape)};
 }
 
 static OnnxRegistration nonZero =

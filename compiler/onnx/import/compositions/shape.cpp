@@ -7,21 +7,16 @@ using namespace mlir;
 
 namespace trainc::nn {
 
-static Value literal(OnnxNode &node, ArrayRef<int64_t> values, ArrayRef<int64_t> shape) {
-  auto i64 = IntegerType::get(node.builder().op().getContext(), 64);
-  return node.literal(Tensor::ofIntegers(RankedTensorType::get(shape, i64), values));
-}
-
 static OnnxResults importShape(OnnxNode &node) {
   ArrayRef<int64_t> shape = tensorType(node.input(0)).getShape();
   int64_t rank = shape.size(), start = node.integer("start", 0), end = node.integer("end", rank);
   start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
   end = std::clamp<int64_t>(end < 0 ? end + rank : end, start, rank);
-  return SmallVector<Value>{literal(node, shape.slice(start, end - start), end - start)};
+  return SmallVector<Value>{node.integerLiteral(shape.slice(start, end - start), end - start)};
 }
 
 static OnnxResults importSize(OnnxNode &node) {
-  return SmallVector<Value>{literal(node, tensorType(node.input(0)).getNumElements(), {})};
+  return SmallVector<Value>{node.integerLiteral(tensorType(node.input(0)).getNumElements(), {})};
 }
 
 static OnnxRegistration shape = OnnxRegistration("Shape", 1, importShape).gradientOf({});

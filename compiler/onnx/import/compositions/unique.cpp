@@ -97,9 +97,7 @@ static OnnxResults importUnique(OnnxNode &node) {
   Tensor values = isReal ? Tensor::ofReals(type, chosen(x.reals(), slices, found.first))
                          : Tensor::ofIntegers(type, chosen(x.integers(), slices, found.first));
   auto list = [&](ArrayRef<int64_t> numbers) {
-    auto i64 = IntegerType::get(node.builder().op().getContext(), 64);
-    auto length = static_cast<int64_t>(numbers.size());
-    return node.literal(Tensor::ofIntegers(RankedTensorType::get(length, i64), numbers));
+    return node.integerLiteral(numbers, static_cast<int64_t>(numbers.size()));
   };
   return SmallVector<Value>{node.literal(values), list(found.first), list(found.inverse),
                             list(found.counts)};
