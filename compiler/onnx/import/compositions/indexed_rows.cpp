@@ -211,7 +211,7 @@ OnnxResults scatterRows(OnnxNode &node, Value table, const IndexedRows &rows, Va
     Value sum = builder.create<ScatterAddOp>(table, rows.tensor(node), updates);
     return SmallVector<Value>{builder.reshape(sum, resultShape)};
   }
-  if (isReductionOfUpdates(reduction)) {
+  if (reduction != "none") {
     Value lines = builder.broadcast(rows.tensor(node), 0, tensorType(updates).getShape());
     OnnxResults results = reduceUpdates(node, table, lines, updates, 0, reduction);
     if (succeeded(results))

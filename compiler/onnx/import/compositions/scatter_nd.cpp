@@ -74,7 +74,7 @@ static OnnxResults importScatterElements(OnnxNode &node) {
     return node.error("its updates do not fit operand and indices");
   std::string reduction = node.string("reduction", "none");
   bool isSum = reduction == "add" && isa<FloatType>(tensorType(x).getElementType());
-  if (isReductionOfUpdates(reduction) && !isSum)
+  if (reduction != "none" && !isSum)
     return reduceElements(node, *elements, *axis, reduction);
   return scatterRows(node, builder.reshape(x, computeProduct(shape)), *elements,
                      builder.reshape(updates, count), reduction, shape);

@@ -11,10 +11,6 @@ static const OnnxRefusal boolUpdates({"ScatterElements", "ScatterND"}, "reductio
 
 constexpr int64_t kManyComparisons = 1 << 28; // a node with more is worth a word
 
-bool isReductionOfUpdates(StringRef reduction) {
-  return llvm::is_contained({"add", "mul", "min", "max"}, reduction);
-}
-
 /// What changes nothing.
 static Value neutral(Builder &builder, StringRef reduction, RankedTensorType type) {
   if (reduction == "add" || reduction == "mul")

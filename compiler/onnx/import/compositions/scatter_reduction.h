@@ -16,7 +16,4 @@ namespace trainc::nn {
 OnnxResults reduceUpdates(OnnxNode &node, mlir::Value table, mlir::Value rows, mlir::Value updates,
                           int64_t axis, llvm::StringRef reduction);
 
-/// Whether it is one of them.
-bool isReductionOfUpdates(llvm::StringRef reduction);
-
 } // namespace trainc::nn
