@@ -44,24 +44,17 @@ static OnnxResults importWindow(OnnxNode &node, ArrayRef<double> a) {
   return SmallVector<Value>{builder.cast(sum, element)};
 }
 
-static OnnxRegistration hann = OnnxRegistration("HannWindow", 17,
-                                                [](OnnxNode &node) {
-                                                  return importWindow(node, {0.5, 0.5});
-                                                })
-                                   .gradientOf({})
-                                   .mustKnow(0, "size");
+static OnnxResults importHann(OnnxNode &node) { return importWindow(node, {0.5, 0.5}); }
+static OnnxResults importHamming(OnnxNode &node) {
+  return importWindow(node, {25.0 / 46, 21.0 / 46});
+}
+static OnnxResults importBlackman(OnnxNode &node) { return importWindow(node, {0.42, 0.5, 0.08}); }
+
+static OnnxRegistration hann =
+    OnnxRegistration("HannWindow", 17, importHann).gradientOf({}).mustKnow(0, "size");
 static OnnxRegistration hamming =
-    OnnxRegistration("HammingWindow", 17,
-                     [](OnnxNode &node) {
-                       return importWindow(node, {25.0 / 46, 21.0 / 46});
-                     })
-        .gradientOf({})
-        .mustKnow(0, "size");
-static OnnxRegistration blackman = OnnxRegistration("BlackmanWindow", 17,
-                                                    [](OnnxNode &node) {
-                                                      return importWindow(node, {0.42, 0.5, 0.08});
-                                                    })
-                                       .gradientOf({})
-                                       .mustKnow(0, "size");
+    OnnxRegistration("HammingWindow", 17, importHamming).gradientOf({}).mustKnow(0, "size");
+static OnnxRegistration blackman =
+    OnnxRegistration("BlackmanWindow", 17, importBlackman).gradientOf({}).mustKnow(0, "size");
 
 } // namespace trainc::nn
