@@ -13,10 +13,8 @@ static OnnxResults importMod(OnnxNode &node) {
   Type type = tensorType(operands[0]).getElementType();
   if (tensorType(operands[1]).getElementType() != type || type.isInteger(1))
     return node.error("operands are not numbers of one type", "insert a Cast before the node");
-  if (!broadcastShapes(tensorType(operands[0]).getShape(), tensorType(operands[1]).getShape()))
-    return node.error("operands do not broadcast");
   if (failed(builder.unify(operands)))
-    return failure();
+    return node.error("operands do not broadcast");
   Value rest = builder.create<RemainderOp>(operands[0], operands[1]);
   if (node.integer("fmod", 0))
     return SmallVector<Value>{rest};

@@ -16,12 +16,10 @@ static OnnxResults importPow(OnnxNode &node) {
     return node.error("an operand is bool, expected numbers", "insert a Cast before the node");
   // An integer to a fraction is a fraction, truncated at the end.
   Type computed = isa<FloatType>(exponent) && !isa<FloatType>(base) ? exponent : base;
-  if (!broadcastShapes(tensorType(operands[0]).getShape(), tensorType(operands[1]).getShape()))
-    return node.error("operands do not broadcast");
   for (Value &operand : operands)
     operand = builder.cast(operand, computed);
   if (failed(builder.unify(operands)))
-    return failure();
+    return node.error("operands do not broadcast");
   return SmallVector<Value>{builder.cast(builder.create<PowOp>(operands[0], operands[1]), base)};
 }
 
