@@ -253,14 +253,10 @@ std::unique_ptr<TensorBytes> ModelFile::tensorOfNode(const TensorProto &tensor,
 template <typename Numbers>
 static std::unique_ptr<TensorBytes>
 tensorOfNumbers(TensorProto::DataType type, ArrayRef<int64_t> shape, const Numbers &numbers) {
-  auto values = std::make_unique<TensorBytes>();
-  values->dataType = type;
-  values->shape.assign(shape.begin(), shape.end());
-  values->count = static_cast<int64_t>(std::size(numbers));
+  std::string values;
   for (auto number : numbers)
-    values->storage.append(reinterpret_cast<const char *>(&number), sizeof(number));
-  values->bytes = {values->storage.data(), values->storage.size()};
-  return values;
+    values.append(reinterpret_cast<const char *>(&number), sizeof(number));
+  return ownTensor("", type, shape, std::move(values));
 }
 
 std::unique_ptr<TensorBytes> ModelFile::tensorOfAttribute(const onnx::AttributeProto &attribute,
