@@ -3,8 +3,8 @@
 // The trainer computes attention and its gradient in tiles, by functions of the runtime that are
 // written by hand. Here the gradient follows from the operations of attention as models write it,
 // so that it judges that one.
-#include "compiler/onnx/gradient_graph/attention_steps.h"
 #include "compiler/onnx/gradient_graph/backward_pass.h"
+#include "compiler/onnx/gradient_graph/standard_form.h"
 #include "dialects/nn/attention.h"
 #include "dialects/nn/dropout.h"
 #include "llvm/ADT/STLExtras.h"

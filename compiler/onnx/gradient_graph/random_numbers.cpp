@@ -2,7 +2,7 @@
 //
 // Philox 4x32-10 (runtime/kernels/random.h) on signed integers of 64 bits: no operator multiplies
 // words of 32 bits, and runtimes lack unsigned ones.
-#include "compiler/onnx/gradient_graph/random_numbers.h"
+#include "compiler/onnx/gradient_graph/standard_form.h"
 
 using namespace mlir;
 

@@ -2,8 +2,8 @@
 //
 // The trainer computes recurrent layers by functions of the runtime, whose gradients are written by
 // hand. Here the gradients follow from the operations of each step, so that they judge those.
-#include "compiler/onnx/gradient_graph/recurrent_steps.h"
 #include "compiler/onnx/gradient_graph/backward_pass.h"
+#include "compiler/onnx/gradient_graph/standard_form.h"
 #include "dialects/nn/expression.h"
 #include "dialects/nn/recurrence.h"
 #include "mlir/IR/Matchers.h"

@@ -3,10 +3,7 @@
 // Each rule builds what takes an operation's place. It may use operations that have a rule
 // themselves: rules apply until none does.
 #include "compiler/onnx/gradient_graph/standard_form.h"
-#include "compiler/onnx/gradient_graph/attention_steps.h"
 #include "compiler/onnx/gradient_graph/operators.h"
-#include "compiler/onnx/gradient_graph/random_numbers.h"
-#include "compiler/onnx/gradient_graph/recurrent_steps.h"
 #include "dialects/nn/expression.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
