@@ -188,6 +188,7 @@ private:
   }
 
   template <typename Gradient> void replaceGradients() {
+    llvm::SetVector<Operation *> found;
     for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
       if (auto gradient = dyn_cast<Gradient>(user); gradient && layerOf(gradient) == op)
         found.insert(user);
@@ -251,7 +252,6 @@ private:
   SmallVector<Value> inputs, activated, met; // by step
   SmallVector<Value> candidates;             // of a GRU, as they are computed
   SmallVector<Operation *> operations;       // of all steps
-  llvm::SetVector<Operation *> found;
 };
 
 } // namespace

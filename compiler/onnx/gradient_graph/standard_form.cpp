@@ -159,15 +159,10 @@ Value ofSegmentBroadcast(nn::Builder &b, nn::SegmentBroadcastOp op) {
   return number == 0 ? nullptr : joinedParts(b, parts);
 }
 
-/// Of the only rank.
-SmallVector<Value> ofMeanOverRanks(nn::Builder &b, nn::MeanOverRanksOp op) {
-  return {op.getX(), b.constant(1, op.getRanks().getType())};
-}
-
 /// Nothing where no rule applies.
 SmallVector<Value> replacementOf(nn::Builder &b, Operation *op) {
-  if (auto mean = dyn_cast<nn::MeanOverRanksOp>(op))
-    return ofMeanOverRanks(b, mean);
+  if (auto mean = dyn_cast<nn::MeanOverRanksOp>(op)) // there is one rank
+    return {mean.getX(), b.constant(1, mean.getRanks().getType())};
   Value one =
       llvm::TypeSwitch<Operation *, Value>(op)
           .Case([&](nn::PadOp pad) { return ofPad(b, pad); })

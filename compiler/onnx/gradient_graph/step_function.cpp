@@ -270,14 +270,12 @@ private:
       }
       nn::Builder b = builderOf("updated_" + titleOf(role));
       for (const FlatPiece &piece : piecesOf(role)) {
-        int64_t count = computeCount(piece.shape);
+        int64_t count = *nn::elementCount(piece.shape);
         Value part = b.slice(value, 0, piece.begin, count);
         addOutput("updated " + piece.name, b.reshape(part, piece.shape));
       }
     }
   }
-
-  static int64_t computeCount(ArrayRef<int64_t> shape) { return *nn::elementCount(shape); }
 
   ModuleOp module;
   train::LayoutAttr layout;
