@@ -179,14 +179,13 @@ private:
                        nn::Builder &at);
   const Causes &causesOf(llvm::StringRef name);
   bool readsQuantized(const GraphNode &node) const;
-  bool refuseOtherInput(const GraphNode &node);
   bool importNode(const GraphNode &node);
   void takeBranch(const GraphNode &node);
   void takeIterations(const GraphNode &node);
   bool importOperator(const GraphNode &node);
   nn::OnnxResults callImporter(const GraphNode &node, ImportedNode &view);
   std::optional<bool> foldNode(const GraphNode &node);
-  bool defineResult(const GraphNode &node, unsigned output, mlir::Value result,
+  void defineResult(const GraphNode &node, unsigned output, mlir::Value result,
                     const Operations &made);
   nn::Tensor knownValue(mlir::Value result, const Operations &made);
   void eraseUnused();
@@ -202,10 +201,9 @@ private:
   bool concatSequence(const GraphNode &node, nn::Builder &at);
   bool importPart(const GraphNode &of, const onnx::NodeProto &proto,
                   llvm::ArrayRef<std::string> inputs, const std::string &output);
-  ImportedValue *sequenceOf(const GraphNode &node, unsigned input);
+  ImportedValue *inputOf(const GraphNode &node, unsigned input, bool isSequence);
   std::optional<int64_t> positionOf(ImportedNode &view, const GraphNode &node, unsigned input,
                                     int64_t size, bool mayEnd, const nn::OnnxRefusal &unknown);
-  ImportedValue *tensorBeside(const GraphNode &node, unsigned input);
   bool isLastUse(const GraphNode &node, llvm::StringRef value) const;
   ImportedValue takenOf(const GraphNode &node, unsigned input);
   void dropSequences(const GraphNode &node);

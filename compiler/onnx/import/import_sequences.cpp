@@ -58,12 +58,14 @@ bool Importer::splitToSequence(const GraphNode &node, nn::Builder &at) {
   return define(node, 0, std::move(result));
 }
 
-/// The sequence that is an input; null where that is a tensor, which is reported.
-ImportedValue *Importer::sequenceOf(const GraphNode &node, unsigned input) {
+/// An input that must be a sequence, or a tensor, as the elements of sequences are; null where it
+/// is the other, which is reported.
+ImportedValue *Importer::inputOf(const GraphNode &node, unsigned input, bool isSequence) {
   ImportedValue *value = find(node.inputs[input]);
-  if (value->isSequence)
+  if (value->isSequence == isSequence)
     return value;
-  (void)fail(node, "its input " + Twine(input) + " is not a sequence");
+  (void)fail(node, "its input " + Twine(input) +
+                       (isSequence ? " is not a sequence" : " is a sequence, not a tensor"));
   return nullptr;
 }
 
@@ -90,16 +92,6 @@ std::optional<int64_t> Importer::positionOf(ImportedNode &view, const GraphNode 
   return index < 0 ? index + size : index;
 }
 
-/// An input of what makes sequences, whose elements are tensors; null where it is a sequence, which
-/// is reported.
-ImportedValue *Importer::tensorBeside(const GraphNode &node, unsigned input) {
-  ImportedValue *value = find(node.inputs[input]);
-  if (!value->isSequence)
-    return value;
-  (void)fail(node, "its input " + Twine(input) + " is a sequence, not a tensor");
-  return nullptr;
-}
-
 /// Imports an operator on values that are parts of what the file has.
 bool Importer::importPart(const GraphNode &of, const onnx::NodeProto &proto,
                           ArrayRef<std::string> inputs, const std::string &output) {
@@ -117,7 +109,7 @@ bool Importer::importPart(const GraphNode &of, const onnx::NodeProto &proto,
 }
 
 bool Importer::concatSequence(const GraphNode &node, nn::Builder &at) {
-  ImportedValue *sequence = sequenceOf(node, 0);
+  ImportedValue *sequence = inputOf(node, 0, /*isSequence=*/true);
   if (!sequence)
     return false;
   const std::vector<ImportedValue> &elements = sequence->sequence;
@@ -164,13 +156,13 @@ bool Importer::concatSequence(const GraphNode &node, nn::Builder &at) {
 bool Importer::importElement(const GraphNode &node, nn::Builder &at) {
   const bool inserts = node.opType() == "SequenceInsert", erases = node.opType() == "SequenceErase";
   ImportedNode view(*this, node, at);
-  ImportedValue *sequence = sequenceOf(node, 0);
+  ImportedValue *sequence = inputOf(node, 0, /*isSequence=*/true);
   if (!sequence)
     return false;
   const auto size = static_cast<int64_t>(sequence->sequence.size());
   const unsigned input = inserts ? 2 : 1;
   int64_t index = inserts ? size : size - 1; // where none is given
-  if (inserts && !tensorBeside(node, 1))
+  if (inserts && !inputOf(node, 1, /*isSequence=*/false))
     return false;
   if (erases && size == 0)
     return succeeded(fail(node, "its sequence is empty"));
@@ -208,7 +200,7 @@ bool Importer::importOfSequences(const GraphNode &node, nn::Builder &at, bool &h
     return define(node, 0, std::move(result));
   if (opType == "SequenceConstruct") {
     for (unsigned i = 0; i < node.inputs.size(); ++i) {
-      ImportedValue *element = tensorBeside(node, i);
+      ImportedValue *element = inputOf(node, i, /*isSequence=*/false);
       if (!element)
         return false;
       result.sequence.push_back(*element);
@@ -218,7 +210,7 @@ bool Importer::importOfSequences(const GraphNode &node, nn::Builder &at, bool &h
   if (opType == "Identity" && node.inputs.size() == 1 && find(node.inputs[0])->isSequence)
     return define(node, 0, takenOf(node, 0));
   if (opType == "SequenceLength") {
-    ImportedValue *sequence = sequenceOf(node, 0);
+    ImportedValue *sequence = inputOf(node, 0, /*isSequence=*/true);
     if (!sequence)
       return false;
     const auto length = static_cast<int64_t>(sequence->sequence.size());

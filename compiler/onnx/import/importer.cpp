@@ -357,19 +357,15 @@ bool Importer::readsQuantized(const GraphNode &node) const {
   return input && *input < node.inputs.size() && quantized.contains(node.inputs[*input]);
 }
 
-bool Importer::refuseOtherInput(const GraphNode &node) {
-  return succeeded(fail(node,
-                        "dequantizes what is no weight of the file: integers and scales that are "
-                        "initializers",
-                        "the model before quantization"));
-}
-
 bool Importer::importNode(const GraphNode &node) {
   for (const std::string &input : node.inputs)
     if (!input.empty() && !find(input) && !partsOfQuantized.contains(input))
       return true; // its producer failed and was reported
   if (quantizedInput(node.domain, node.opType()) && !readsQuantized(node))
-    return refuseOtherInput(node);
+    return succeeded(fail(node,
+                          "dequantizes what is no weight of the file: integers and scales that are "
+                          "initializers",
+                          "the model before quantization"));
   if (readsQuantized(node) && node.opType() == "DequantizeLinear")
     return define(node, 0, *find(node.inputs[0]));
   inheritPath(node);
@@ -471,7 +467,7 @@ nn::Tensor Importer::knownValue(Value result, const Operations &made) {
   return interpreter.evaluate(op, operands).value_or(nn::Tensor());
 }
 
-bool Importer::defineResult(const GraphNode &node, unsigned output, Value result,
+void Importer::defineResult(const GraphNode &node, unsigned output, Value result,
                             const Operations &made) {
   ImportedValue value;
   value.constant = knownValue(result, made);
@@ -479,7 +475,7 @@ bool Importer::defineResult(const GraphNode &node, unsigned output, Value result
     value.constant = nn::Tensor(nn::tensorType(result));
   if (!value.constant)
     value.tensor = result;
-  return define(node, output, std::move(value));
+  define(node, output, std::move(value));
 }
 
 // In order.
@@ -541,8 +537,8 @@ bool Importer::importOperator(const GraphNode &node) {
     Value result = i < results->size() ? (*results)[i] : Value();
     if (!result && view.outputUsed(i))
       return succeeded(fail(node, "output " + Twine(i) + " is used, which is not supported"));
-    if (result && !defineResult(node, i, result, made))
-      return false;
+    if (result)
+      defineResult(node, i, result, made);
   }
   return true;
 }
