@@ -20,6 +20,24 @@ public:
       ignored = builder.op().getI64IntegerAttr(node.integer("ignore_index", 0));
   }
 
+  OnnxResults likelihood() {
+    if (failed(check()))
+      return failure();
+    return SmallVector<Value>{loss(scores)};
+  }
+
+  OnnxResults crossEntropy() {
+    if (failed(check()))
+      return failure();
+    bool isPlainMean = reduction == "mean" && !node.hasInput(2);
+    if (isPlainMean && !node.outputUsed(1))
+      return SmallVector<Value>{plainMean()};
+    Value logProbabilities = builder.create<LogSoftmaxOp>(scores);
+    return SmallVector<Value>{isPlainMean ? plainMean() : loss(logProbabilities),
+                              builder.move(logProbabilities, tensorType(scores).getRank() - 1, 1)};
+  }
+
+private:
   LogicalResult check() {
     ArrayRef<int64_t> shape = tensorType(node.input(0)).getShape();
     if (shape.size() < 2 || tensorType(labels).getRank() != static_cast<int64_t>(shape.size()) - 1)
@@ -39,16 +57,7 @@ public:
     return success();
   }
 
-  bool isPlainMean() const { return reduction == "mean" && !node.hasInput(2); }
-
-  Value crossEntropy() { return builder.create<CrossEntropyOp>(scores, labels, ignored); }
-
-  Value logProbabilities() { return builder.create<LogSoftmaxOp>(scores); }
-
-  /// In the order of the node's scores.
-  Value inOrder(Value classesLastValue) {
-    return builder.move(classesLastValue, tensorType(scores).getRank() - 1, 1);
-  }
+  Value plainMean() { return builder.create<CrossEntropyOp>(scores, labels, ignored); }
 
   /// The loss for log-probabilities with the classes last.
   Value loss(Value logProbabilities) {
@@ -60,9 +69,6 @@ public:
     return reduction == "sum" ? sumOf(builder, rows.losses) : meanOf(builder, rows);
   }
 
-  Value classesLastScores() const { return scores; }
-
-private:
   OnnxNode &node;
   Builder &builder;
   Value scores, labels; // classes last
@@ -72,29 +78,12 @@ private:
 
 } // namespace
 
-static OnnxResults importLikelihood(OnnxNode &node) {
-  LabelLoss loss(node);
-  if (failed(loss.check()))
-    return failure();
-  return SmallVector<Value>{loss.loss(loss.classesLastScores())};
-}
-
-static OnnxResults importCrossEntropy(OnnxNode &node) {
-  LabelLoss loss(node);
-  if (failed(loss.check()))
-    return failure();
-  bool yieldsLogProbabilities = node.numOutputs() > 1 && node.outputUsed(1);
-  if (loss.isPlainMean() && !yieldsLogProbabilities)
-    return SmallVector<Value>{loss.crossEntropy()};
-  Value logProbabilities = loss.logProbabilities();
-  return SmallVector<Value>{loss.isPlainMean() ? loss.crossEntropy() : loss.loss(logProbabilities),
-                            loss.inOrder(logProbabilities)};
-}
-
 // Last stand the weights of classes, which no loss learns.
-static OnnxRegistration likelihood("NegativeLogLikelihoodLoss", 12, importLikelihood,
-                                   settingsFrom<2>);
-static OnnxRegistration crossEntropy("SoftmaxCrossEntropyLoss", 12, importCrossEntropy,
-                                     settingsFrom<2>);
+static OnnxRegistration likelihood(
+    "NegativeLogLikelihoodLoss", 12, [](OnnxNode &node) { return LabelLoss(node).likelihood(); },
+    settingsFrom<2>);
+static OnnxRegistration crossEntropy(
+    "SoftmaxCrossEntropyLoss", 12, [](OnnxNode &node) { return LabelLoss(node).crossEntropy(); },
+    settingsFrom<2>);
 
 } // namespace trainc::nn
