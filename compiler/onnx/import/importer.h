@@ -43,8 +43,7 @@ importGraph(const ModelFile &file, const Graph &graph, llvm::ArrayRef<const Para
             std::vector<NamedNode> &nodes);
 
 /// Gives the operations of each node its readable name: the module path where one node of the
-/// module makes operations, else the path and the operator. `provisional` maps locations to nodes.
-/// All nodes with their names.
+/// module makes operations, else the path and the operator. All nodes with their names.
 std::vector<NamedNode> nameOperations(mlir::ModuleOp module, const Graph &graph,
                                       const std::vector<std::string> &paths);
 

@@ -157,7 +157,7 @@ private:
         fail("unknown member " + named(where, name), "one of " + llvm::join(known, ", "));
   }
 
-  std::string text(const Json &object, StringRef where, const char *member, bool isNeeded = true) {
+  std::string text(const Json &object, StringRef where, const char *member) {
     if (object.contains(member) && object[member].is_string()) {
       std::string found = object[member].get<std::string>();
       if (found.empty())
@@ -166,7 +166,7 @@ private:
     }
     if (object.contains(member))
       fail("member " + named(where, member) + " is not text");
-    else if (isNeeded)
+    else
       fail("has no member " + named(where, member));
     return "";
   }
