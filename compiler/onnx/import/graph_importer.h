@@ -201,6 +201,7 @@ private:
   bool concatSequence(const GraphNode &node, nn::Builder &at);
   bool importPart(const GraphNode &of, const onnx::NodeProto &proto,
                   llvm::ArrayRef<std::string> inputs, const std::string &output);
+  std::string ownName(const GraphNode &node, const llvm::Twine &part);
   ImportedValue *inputOf(const GraphNode &node, unsigned input, bool isSequence);
   std::optional<int64_t> positionOf(ImportedNode &view, const GraphNode &node, unsigned input,
                                     int64_t size, bool mayEnd, const nn::OnnxRefusal &unknown);

@@ -108,6 +108,14 @@ bool Importer::importPart(const GraphNode &of, const onnx::NodeProto &proto,
   return true;
 }
 
+/// For a value that the file does not have.
+std::string Importer::ownName(const GraphNode &node, const Twine &part) {
+  std::string name = (node.key() + "/" + part).str();
+  while (find(name))
+    name += '_';
+  return name;
+}
+
 bool Importer::concatSequence(const GraphNode &node, nn::Builder &at) {
   ImportedValue *sequence = inputOf(node, 0, /*isSequence=*/true);
   if (!sequence)
@@ -125,22 +133,16 @@ bool Importer::concatSequence(const GraphNode &node, nn::Builder &at) {
     if (failed(nn::dimensionOf(view, axis, type.getRank() + stacks)))
       return false;
   }
-  auto nameOfOwn = [&](const Twine &part) {
-    std::string name = (node.key() + "/" + part).str();
-    while (find(name))
-      name += '_';
-    return name;
-  };
   onnx::NodeProto unsqueeze, concat;
   unsqueeze.set_op_type("Unsqueeze");
   setIntegers(unsqueeze, "axes", axis);
   concat.set_op_type("Concat");
   setInteger(concat, "axis", axis);
-  const std::string element = nameOfOwn("element");
+  const std::string element = ownName(node, "element");
   std::vector<std::string> names;
   bool good = true;
   for (size_t i = 0; i < elements.size() && good; ++i) {
-    names.push_back(nameOfOwn(Twine(i)));
+    names.push_back(ownName(node, Twine(i)));
     values[stacks ? element : names.back()] = elements[i];
     if (stacks)
       good = importPart(node, unsqueeze, {element}, names.back());
