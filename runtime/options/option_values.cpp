@@ -10,11 +10,16 @@
 namespace trainc {
 namespace {
 
-std::string read_whole(const std::string &text, value_range range, double &value) {
-  std::string problem = read_value(text, range, value);
-  if (problem.empty() && value != std::floor(value))
+template <typename T>
+std::string read_whole(const std::string &text, value_range range, T &value) {
+  double number = 0;
+  const std::string problem = read_value(text, range, number);
+  if (!problem.empty())
+    return problem;
+  if (number != std::floor(number))
     return "'" + text + "' is not a whole number";
-  return problem;
+  value = static_cast<T>(number);
+  return "";
 }
 
 } // namespace
@@ -35,19 +40,11 @@ std::string read_value(const std::string &text, value_range range, double &value
 }
 
 std::string read_value(const std::string &text, value_range range, int64_t &value) {
-  double number = 0;
-  std::string problem = read_whole(text, range, number);
-  if (problem.empty())
-    value = static_cast<int64_t>(number);
-  return problem;
+  return read_whole(text, range, value);
 }
 
 std::string read_value(const std::string &text, value_range range, uint64_t &value) {
-  double number = 0;
-  std::string problem = read_whole(text, range, number);
-  if (problem.empty())
-    value = static_cast<uint64_t>(number);
-  return problem;
+  return read_whole(text, range, value);
 }
 
 std::string read_value(const std::string &text, value_range, bool &value) {
