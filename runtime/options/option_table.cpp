@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/options/option_table.h"
 
+#include "runtime/failure.h"
+
 #include <algorithm>
 #include <sstream>
 
@@ -319,7 +321,7 @@ std::string option_table::help(const std::string &which, const void *defaults, u
       std::string right = which.empty() ? first_part_of(option.help) : option.help;
       if (!option.choices.empty() && option.choices != option.placeholder)
         right += ": " + option.choices;
-      const std::string value = visible(joined(option.texts(defaults)));
+      const std::string value = without_controls(joined(option.texts(defaults)));
       if (!option.is_flag && !value.empty())
         right += " (default " + value + ")";
       left += left.size() >= help_column - 1 ? "\n" + std::string(help_column, ' ')

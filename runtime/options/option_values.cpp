@@ -10,8 +10,7 @@
 namespace trainc {
 namespace {
 
-template <typename T>
-std::string read_whole(const std::string &text, value_range range, T &value) {
+template <typename T> std::string read_whole(const std::string &text, value_range range, T &value) {
   double number = 0;
   const std::string problem = read_value(text, range, number);
   if (!problem.empty())
@@ -70,8 +69,6 @@ std::string text_of(double value) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
-
-std::string visible(const std::string &text) { return without_controls(text); }
 
 std::string joined(const std::vector<std::string> &texts) {
   std::string all;

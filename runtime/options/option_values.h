@@ -48,7 +48,4 @@ template <typename T> std::string text_of(const std::optional<T> &value) {
 // Of a list, on one line.
 std::string joined(const std::vector<std::string> &texts);
 
-// As a person sees it: control characters as C writes them.
-std::string visible(const std::string &text);
-
 } // namespace trainc

@@ -462,7 +462,7 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
   if (!options.verbose)
     rows.emplace_back("other options", "the defaults, which --verbose shows");
   for (auto &[name, value] : rows)
-    printf("%-22s %s\n", visible(name).c_str(), visible(value).c_str());
+    printf("%-22s %s\n", without_controls(name).c_str(), without_controls(value).c_str());
   fflush(stdout);
 }
 

@@ -22,7 +22,7 @@ using rows = std::vector<std::pair<std::string, std::string>>;
 
 // A row of a Markdown table, its value as code.
 std::string table_row(const std::string &name, const std::string &value) {
-  std::string code = visible(value);
+  std::string code = without_controls(value);
   std::replace(code.begin(), code.end(), '`', '\'');
   return "| " + name + " | " + (code.empty() ? "" : "`" + code + "`") + " |\n";
 }
