@@ -70,10 +70,10 @@ std::string text_of(double value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-std::string joined(const std::vector<std::string> &texts) {
+std::string joined(const std::vector<std::string> &texts, const char *separator) {
   std::string all;
   for (const std::string &text : texts)
-    all += (all.empty() ? "" : " ") + text;
+    all += (all.empty() ? "" : separator) + text;
   return all;
 }
 

@@ -46,6 +46,6 @@ template <typename T> std::string text_of(const std::optional<T> &value) {
 }
 
 // Of a list, on one line.
-std::string joined(const std::vector<std::string> &texts);
+std::string joined(const std::vector<std::string> &texts, const char *separator = " ");
 
 } // namespace trainc

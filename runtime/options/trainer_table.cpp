@@ -18,8 +18,7 @@ constexpr unsigned forward_commands = command_predict | command_export | command
 
 // Of a value that is text, the words which this program knows.
 option_row limited_to(const std::vector<std::string> &words, option_row option) {
-  for (const std::string &word : words)
-    option.choices += (option.choices.empty() ? "" : "|") + word;
+  option.choices = joined(words, "|");
   const std::string choices = option.choices;
   return std::move(option).checked([=](const std::string &text) {
     return is_choice(choices, text) ? std::string() : "'" + text + "' is none of " + choices;

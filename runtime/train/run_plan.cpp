@@ -26,13 +26,6 @@ constexpr int most_starts_at_once = 1000; // of runs that take the next number
 // Where a launcher was killed, ranks on other hosts live for some seconds, with their locks.
 constexpr int waits_for_old_ranks = 10;
 
-std::string list_of(const std::vector<std::string> &names) {
-  std::string text;
-  for (const std::string &name : names)
-    text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 std::vector<std::string> of_first_rank(communicator &ranks, const std::vector<std::string> &own) {
   std::vector<std::string> all(std::stoul(ranks.broadcast(std::to_string(own.size()))));
   for (size_t i = 0; i < all.size(); ++i)
@@ -143,7 +136,7 @@ void planner::check_groups(size_t hosts) {
       return;
     if (options_.checkpoints == folder_kind::shared && keepers.size() > 1)
       throw failure(exit_disk, plan_.choice.folder + ": is not one folder on all hosts: " +
-                                   list_of(plan_.keeping_hosts) +
+                                   joined(plan_.keeping_hosts, ", ") +
                                    " do not see each other's\n  try: --run DIR on a file system "
                                    "that they share, or --checkpoints per-host");
     if (options_.checkpoints == folder_kind::per_host && keepers.size() < hosts)
@@ -345,8 +338,8 @@ describe_data(const trainer_options &options, const run_plan &plan, const run_so
     text += "; " + left_out_text(rest, /*of_each_epoch=*/true);
   std::vector<std::pair<std::string, std::string>> rows = {{"training data", text}};
   if (plan.keeping_hosts.size() > 1)
-    rows.emplace_back("folder", plan.choice.folder + " on each of " + list_of(plan.keeping_hosts) +
-                                    ", which do not share it");
+    rows.emplace_back("folder", plan.choice.folder + " on each of " +
+                                    joined(plan.keeping_hosts, ", ") + ", which do not share it");
   if (plan.order.seed != options.seed)
     rows.emplace_back("seed", std::to_string(plan.order.seed) + ", of the checkpoint");
   if (!evaluates(options))
@@ -413,7 +406,8 @@ void warn_of_links(const run &run, const std::string &folder) {
   const std::vector<std::string> links = linked_checkpoints(folder);
   if (links.empty())
     return;
-  run.warn(folder + ": " + list_of(links) + (links.size() == 1 ? ": is a link" : ": are links") +
+  run.warn(folder + ": " + joined(links, ", ") +
+           (links.size() == 1 ? ": is a link" : ": are links") +
            ", which --keep neither counts nor removes");
 }
 
