@@ -105,11 +105,11 @@ public:
                       "' is missing\n  try: the file as the run wrote it");
   }
   // In an object that a run wrote whole, nothing else is known.
-  void refuse_others(const std::set<std::string> &known) const {
+  void refuse_others(const std::set<std::string> &known,
+                     const char *advice = "the file as the run wrote it") const {
     for (auto &[name, value] : object_.items())
       if (!known.count(name))
-        problems_.add(path_ + ": unknown member '" + inside_ + name +
-                      "'\n  try: the file as the run wrote it");
+        problems_.add(path_ + ": unknown member '" + inside_ + name + "'\n  try: " + advice);
   }
   void expected(const char *member, const ordered_json &value, const std::string &what) const {
     problems_.add(path_ + ": member '" + inside_ + member + "' is " + shown(value) + ", expected " +
@@ -129,14 +129,11 @@ private:
 };
 
 // In a file that somebody has written a name that says nothing is a mistake.
-void check_names(const std::string &path, const ordered_json &parsed, problem_list &problems) {
-  const std::set<std::string> known = {
-      "id",          "model",         "precision",       "optimizer", "fingerprint", "graph",
-      "objective",   "frozen",        "compiler",        "ranks",     "data_order",  "options",
-      origin_member, training_member, validation_member, start_member};
-  for (auto &[name, value] : parsed.items())
-    if (!known.count(name))
-      problems.add(path + ": unknown member '" + name + "'\n  try: options");
+void refuse_unknown(const member_reader &file) {
+  file.refuse_others({"id", "model", "precision", "optimizer", "fingerprint", "graph", "objective",
+                      "frozen", "compiler", "ranks", "data_order", "options", origin_member,
+                      training_member, validation_member, start_member},
+                     "options");
 }
 
 std::optional<std::vector<data_identity>> read_files(const std::string &path,
@@ -190,12 +187,12 @@ run_origin read_origin(const member_reader &all) {
 // The rest is for people and other programs.
 std::string date_of_start(const member_reader &all) {
   const auto read = all.object(start_member, "an object with date, host, device and command");
+  if (!read)
+    return "";
   for (const char *member : {"date", "host", "device"})
-    if (read)
-      read->text(member);
-  if (read)
-    read->texts("command");
-  return read ? read->text("date") : "";
+    read->text(member);
+  read->texts("command");
+  return read->text("date");
 }
 
 // A value of the file as it would stand on the command line.
@@ -288,7 +285,7 @@ run_configuration read_configuration(const std::string &path) {
   const member_reader read(path, parsed, "", problems);
   result.is_of_run = read.has("format");
   if (!result.is_of_run)
-    check_names(path, parsed, problems);
+    refuse_unknown(read);
   else if (parsed["format"] != format)
     read.expected("format", parsed["format"], format_text("\"%s\"", format));
   result.id = read.text("id");
