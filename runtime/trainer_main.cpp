@@ -166,7 +166,7 @@ void complete_options(const trainer_table &table, trainer_options &options, bool
     configuration = options.config;
   if (!configuration.empty())
     for (const std::string &change :
-         restore_options(trainer_program, configuration, table, options))
+         restore_options(trainer_program, read_configuration(configuration), table, options))
       if (goes_on && speaks)
         fprintf(stderr, "changed from %s: %s\n", configuration.c_str(), change.c_str());
   check_can_be_kept(table, options);

@@ -488,8 +488,10 @@ private:
   std::vector<std::string> changes_;
 };
 
-std::vector<std::string> restore(const program &program, const run_configuration &before,
-                                 const trainer_table &table, trainer_options &options) {
+} // namespace
+
+std::vector<std::string> restore_options(const program &program, const run_configuration &before,
+                                         const trainer_table &table, trainer_options &options) {
   if (!before.optimizer.empty() && before.optimizer != program.optimizer_name)
     throw failure(exit_usage, before.path + ": is of a run with the optimizer " + before.optimizer +
                                   ", this program has " + program.optimizer_name +
@@ -514,20 +516,13 @@ std::vector<std::string> restore(const program &program, const run_configuration
   return changes;
 }
 
-} // namespace
-
-std::vector<std::string> restore_options(const program &program, const std::string &configuration,
-                                         const trainer_table &table, trainer_options &options) {
-  return restore(program, read_configuration(configuration), table, options);
-}
-
 std::vector<std::string> check_agrees(const program &program, const std::string &file,
                                       const std::string &configuration, const trainer_table &table,
                                       const trainer_options &options) {
   trainer_options said = options, kept = options;
   const run_configuration of_file = read_configuration(file);
-  restore(program, of_file, table, said);
-  restore_options(program, configuration, table, kept);
+  restore_options(program, of_file, table, said);
+  restore_options(program, read_configuration(configuration), table, kept);
   problem_list problems;
   std::vector<std::string> notes;
   for (const option_row *row : table.of_run(*options.command)) {
@@ -551,7 +546,7 @@ kept_run read_kept_run(const program &program, const std::string &configuration,
                        const trainer_table &table) {
   const char *words[] = {"train"};
   kept_run kept = {read_configuration(configuration), table.parse(1, words)};
-  restore(program, kept.configuration, table, kept.options);
+  restore_options(program, kept.configuration, table, kept.options);
   return kept;
 }
 

@@ -89,10 +89,10 @@ void check_can_be_kept(const trainer_table &table, const trainer_options &option
 std::string configuration_text(const program &program, const trainer_table &table,
                                const trainer_options &options, const run_facts &facts);
 
-// Fills options that the command line leaves open with those of the file `configuration`
-// (--config FILE, or what a resumed run has). Returns what the command line changes:
+// Fills options that the command line leaves open with those of a configuration (--config FILE, or
+// what a resumed run has). Returns what the command line changes:
 // "--learning-rate 0.5, was 0.001". Throws `failure` (exit_usage) with every problem.
-std::vector<std::string> restore_options(const program &program, const std::string &configuration,
+std::vector<std::string> restore_options(const program &program, const run_configuration &before,
                                          const trainer_table &table, trainer_options &options);
 
 // Refuses, as `failure` (exit_usage), a file of options (--config) that says otherwise than the

@@ -183,9 +183,9 @@ void read_run_configuration(const std::string &bytes) {
   const char *words[] = {"train"};
   trainer_options options = table.parse(1, words);
   std::string path = folder().write("configuration.json", bytes);
-  (void)restore_options(trainer_program, path, table, options);
-  (void)table.values(options);
   const run_configuration configuration = read_configuration(path);
+  (void)restore_options(trainer_program, configuration, table, options);
+  (void)table.values(options);
   (void)configuration.option("holdout");
   (void)configuration.layout();
   require(configuration.data_order >= 0, "a negative number of orders");
