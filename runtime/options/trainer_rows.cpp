@@ -23,62 +23,48 @@ constexpr unsigned writes_text = command_train | command_generate;
 
 constexpr command_row commands[] = {
     {command_train, "train", "train the model",
-     "Trains for --steps steps (or --epochs passes over the data), prints the loss while it goes\n"
-     "and writes checkpoints. One step takes --micro-batches batches on every rank.",
+     R"(Trains for --steps steps (or --epochs passes over the data), prints the loss while it goes
+and writes checkpoints. One step takes --micro-batches batches on every rank.)",
      "train --tokens text.bin --holdout 0.1 --steps 1000 --learning-rate 1e-3"},
     {command_evaluate, "evaluate", "print the mean loss over the data",
-     "Runs the model forward over all samples, each once, in file order, and prints the mean "
-     "loss.\n"
-     "With --holdout, only the held-out last part of the data is used.",
+     R"(Runs the model forward over all samples, each once, in file order, and prints the mean loss.
+With --holdout, only the held-out last part of the data is used.)",
      "evaluate --tokens text.bin --holdout 0.1"},
     {command_gradients, "gradients", "write the gradient of every parameter for one batch",
-     "Computes loss and gradients of one batch and writes the gradients as safetensors, each "
-     "under\n"
-     "its parameter's ONNX name. The loss is printed and stands in the file's metadata. With\n"
-     "several ranks or micro-batches both are means over the labels of that many batches. Where "
-     "one\n"
-     "is not finite the file is written, and the exit status is 7.",
+     R"(Computes loss and gradients of one batch and writes the gradients as safetensors, each under
+its parameter's ONNX name. The loss is printed and stands in the file's metadata. With
+several ranks or micro-batches both are means over the labels of that many batches. Where one
+is not finite the file is written, and the exit status is 7.)",
      "gradients --data input=x.npy --data labels=y.npy -o gradients.safetensors"},
     {command_predict, "predict", "write the model's outputs for every sample",
-     "Runs the model forward over all samples, in file order, and writes its outputs as "
-     "safetensors,\n"
-     "each under its ONNX name. Labels are not needed. The last batch may be incomplete; an "
-     "output\n"
-     "without an axis of samples needs data of exactly one batch. Runs on one rank.",
+     R"(Runs the model forward over all samples, in file order, and writes its outputs as safetensors,
+each under its ONNX name. Labels are not needed. The last batch may be incomplete; an output
+without an axis of samples needs data of exactly one batch. Runs on one rank.)",
      "predict --data input=x.npy -o outputs.safetensors"},
     {command_export, "export", "write the trained model as ONNX, or its weights for PyTorch",
-     "Writes the forward model with trained weights. Weights above 1.5 GB go to a file NAME.data\n"
-     "beside it. With --state-dict FILE.safetensors PyTorch's module loads the weights; no -o is\n"
-     "needed then.",
+     R"(Writes the forward model with trained weights. Weights above 1.5 GB go to a file NAME.data
+beside it. With --state-dict FILE.safetensors PyTorch's module loads the weights; no -o is
+needed then.)",
      "export --checkpoint latest -o trained.onnx"},
     {command_generate, "generate", "let a byte-token language model write text",
-     "Continues the prompt byte by byte. The model must take tokens [batch, length] and give "
-     "logits\n"
-     "[batch, length, vocabulary] with a vocabulary of at most 256; text longer than its window\n"
-     "slides out at the front.",
+     R"(Continues the prompt byte by byte. The model must take tokens [batch, length] and give logits
+[batch, length, vocabulary] with a vocabulary of at most 256; text longer than its window
+slides out at the front.)",
      "generate --prompt 'The licence' --length 200 --temperature 0.8"},
     {command_checkpoints, "checkpoints", "list, verify or prune a run's checkpoints",
-     "list: what there is. verify: reads all of each, compares checksums and looks for parameters "
-     "that\n"
-     "are not finite; exit status 4 where one is not sound. prune: removes what --keep, "
-     "--keep-every "
-     "and\n"
-     "--keep-best do not keep, of the run unless they are given; those that are not sound neither\n"
-     "count nor go.",
+     R"(list: what there is. verify: reads all of each, compares checksums and looks for parameters that
+are not finite; exit status 4 where one is not sound. prune: removes what --keep, --keep-every and
+--keep-best do not keep, of the run unless they are given; those that are not sound neither
+count nor go.)",
      "checkpoints verify --run runs/gpt2-0001", "list|verify|prune"},
     {command_profile, "profile", "measure the steps of the plan",
-     "Takes training steps and measures what every step of the plan, every action of a stage "
-     "and\n"
-     "every message takes, on each rank. Inputs without data are made up; parameters are the "
-     "initial\n"
-     "ones and nothing is kept of them. With -o also as JSON, which trainc-simulate reads; with "
-     "--trace\n"
-     "also as a trace.",
+     R"(Takes training steps and measures what every step of the plan, every action of a stage and
+every message takes, on each rank. Inputs without data are made up; parameters are the initial
+ones and nothing is kept of them. With -o also as JSON, which trainc-simulate reads; with --trace
+also as a trace.)",
      "profile --steps 10 -o profile.json"},
     {command_info, "info", "describe the compiled model",
-     "Prints what the compiler built: model, "
-     "inputs, outputs, memory and kernels.",
-     "info"},
+     R"(Prints what the compiler built: model, inputs, outputs, memory and kernels.)", "info"},
 };
 
 constexpr double least_loss_scale = 0x1p-100, most_loss_scale = 0x1p100, most_scale_change = 1024;
