@@ -81,7 +81,8 @@ void warn_of_trained_part(const run &run, const loader &data) {
 } // namespace
 
 int evaluate(run &run) {
-  loader data = run.open_data(/*shuffle=*/false, 0, /*partial_batches=*/true);
+  const data_request request = run.request_of_data(/*shuffle=*/false, 0, /*partial_batches=*/true);
+  loader data = run.open(request);
   data_part part = run.options.holdout > 0 ? data_part::held_out : data_part::all;
   int64_t batches = 0;
   run.ranks.together([&] { batches = data.batches(part); });
@@ -113,8 +114,7 @@ int evaluate(run &run) {
     run.warn("no valid labels: " + lack +
              " of these samples, so there is no mean\n  try: data with labels that count");
   else if (!std::isfinite(evaluated.results()[0].value)) {
-    const std::string found =
-        run.not_finite_data(run.request_of_data(/*shuffle=*/false, 0, true), part, 0, batches);
+    const std::string found = run.not_finite_data(request, part, 0, batches);
     run.warn("the loss of these data is not finite" +
              (found.empty() ? "\n  try: --checkpoint of an earlier step"
                             : ": " + found + "\n  try: data without NaN and infinities"));
@@ -143,7 +143,7 @@ int evaluate(run &run) {
 int gradients(run &run) {
   run.check_layout();
   std::string path = run.options.output;
-  loader data = run.open_data(/*shuffle=*/false, 0);
+  loader data = run.open(run.request_of_data(/*shuffle=*/false, 0, /*partial_batches=*/false));
   int64_t micro_batches = run.options.micro_batches, first = run.options.batch;
   const stage_layout layout(run.prog, run.ranks.rank(), run.ranks.size());
   const int64_t count = micro_batches * layout.replicas;

@@ -177,8 +177,20 @@ std::string run::load_chosen_parameters() {
   return path;
 }
 
+// Of these files, read as the options say.
+static data_request request_of(const trainer_options &options, const std::vector<std::string> &data,
+                               const std::vector<std::string> &tokens) {
+  data_request request;
+  request.data = data;
+  request.constants = options.constant;
+  request.tokens = tokens;
+  request.token_type = options.token_type;
+  request.label_shift = options.label_shift;
+  return request;
+}
+
 data_request run::request_of_data(bool shuffle, uint64_t seed, bool partial_batches) const {
-  data_request request = data_options();
+  data_request request = request_of(options, options.data, options.tokens);
   request.partial_batches = partial_batches;
   request.holdout = options.holdout;
   if (options.command->bit & command_train) {
@@ -190,10 +202,6 @@ data_request run::request_of_data(bool shuffle, uint64_t seed, bool partial_batc
   request.shuffle = shuffle;
   request.seed = seed;
   return request;
-}
-
-loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
-  return open(request_of_data(shuffle, seed, partial_batches));
 }
 
 std::string run::not_finite_data(const data_request &request, data_part part, int64_t first,
@@ -209,38 +217,23 @@ std::string run::not_finite_data(const data_request &request, data_part part, in
 }
 
 std::optional<loader> run::open_validation_data() {
-  data_request request;
-  request.data = options.validation_data;
-  request.constants = options.constant;
-  request.tokens = options.validation_tokens;
-  request.token_type = options.token_type;
-  request.label_shift = options.label_shift;
-  request.partial_batches = true;
-  if (request.data.empty() && request.tokens.empty())
+  if (options.validation_data.empty() && options.validation_tokens.empty())
     return std::nullopt;
+  data_request request = request_of(options, options.validation_data, options.validation_tokens);
+  request.partial_batches = true;
   return open(request);
 }
 
 loader run::open_prediction_data() {
-  data_request request = data_options();
+  data_request request = request_of(options, options.data, options.tokens);
   request.for_prediction = true;
   return open(request);
 }
 
 loader run::open_available_data() {
-  data_request request = data_options();
+  data_request request = request_of(options, options.data, options.tokens);
   request.may_lack_data = true;
   return open(request);
-}
-
-data_request run::data_options() const {
-  data_request request;
-  request.data = options.data;
-  request.constants = options.constant;
-  request.tokens = options.tokens;
-  request.token_type = options.token_type;
-  request.label_shift = options.label_shift;
-  return request;
 }
 
 loader run::open(const data_request &request) {

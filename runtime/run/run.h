@@ -44,18 +44,19 @@ struct run {
   void map_frozen_weights();
   // As --checkpoint says; returns what it was, for the user.
   std::string load_chosen_parameters();
-  loader open_data(bool shuffle, uint64_t seed, bool partial_batches = false);
-  // What open_data opens.
+  // Of --data and --tokens, for `open`.
   data_request request_of_data(bool shuffle, uint64_t seed, bool partial_batches) const;
-  // Says which value of `count` batches from `first` on is not finite; empty: none is, or the files
-  // are gone. With a loader of its own, since another may be at work. For one rank alone.
-  std::string not_finite_data(const data_request &request, data_part part, int64_t first,
-                              int64_t count) const;
+  // Collective, as all that open data.
+  loader open(const data_request &request);
   // Of --validation-data and --validation-tokens; nothing where neither is given.
   std::optional<loader> open_validation_data();
   loader open_prediction_data();
   // Inputs without data are left as they are.
   loader open_available_data();
+  // Says which value of `count` batches from `first` on is not finite; empty: none is, or the files
+  // are gone. With a loader of its own, since another may be at work. For one rank alone.
+  std::string not_finite_data(const data_request &request, data_part part, int64_t first,
+                              int64_t count) const;
 
   // What was planned for a rank of each stage, of as many micro-batches a step as are asked for or
   // as the program has.
@@ -74,9 +75,6 @@ struct run {
                    int64_t micro_batches) const;
 
 private:
-  data_request data_options() const;
-  loader open(const data_request &request);
-
   std::optional<frozen_weights> frozen_;
   std::function<void(const std::string &)> hear_;
   mutable std::vector<std::string> unheard_;

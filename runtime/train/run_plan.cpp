@@ -75,8 +75,8 @@ run_plan planner::operator()() {
 }
 
 void planner::open_data() {
-  sources_.data.emplace(run_.open_data(!options_.no_shuffle, plan_.order.seed,
-                                       /*partial_batches=*/true));
+  sources_.data.emplace(run_.open(run_.request_of_data(!options_.no_shuffle, plan_.order.seed,
+                                                       /*partial_batches=*/true)));
   bool has_buffers = false;
   for (const parameter_place &parameter : run_.prog.parameters)
     has_buffers |= parameter.role == parameter_role::buffer;
