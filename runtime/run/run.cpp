@@ -59,17 +59,14 @@ static void check_update_in_backward(const run &run) {
 void run::check_layout() const {
   ranks.together([&] {
     const bool wants_shards = options.shard == shard_kind::gradients;
-    if (wants_shards == prog.shards_gradients)
-      return;
-    throw failure(exit_usage,
-                  wants_shards ? "option --shard: gradients are shared out by programs that were "
-                                 "compiled for it\n  try: trainc --shard gradients; or --shard "
-                                 "optimizer"
-                               : "option --shard: the program was compiled for gradients of which "
-                                 "no rank keeps all\n  try: the command without it; or trainc "
-                                 "--shard none");
-  });
-  ranks.together([&] {
+    if (wants_shards && !prog.shards_gradients)
+      throw failure(exit_usage, "option --shard: gradients are shared out by programs that were "
+                                "compiled for it\n  try: trainc --shard gradients; or --shard "
+                                "optimizer");
+    if (!wants_shards && prog.shards_gradients)
+      throw failure(exit_usage, "option --shard: the program was compiled for gradients of which "
+                                "no rank keeps all\n  try: the command without it; or trainc "
+                                "--shard none");
     const bool is_fixed = prog.shards_gradients || prog.stages; // by the compiler
     if (is_fixed && options.exchange != exchange_kind::automatic)
       throw failure(exit_usage, "option --exchange: the program has its own times to exchange "
@@ -77,18 +74,15 @@ void run::check_layout() const {
     if (options.exchange == exchange_kind::overlapped && prog.buckets.empty())
       throw failure(exit_usage, "option --exchange: the program does not say when gradients are "
                                 "complete\n  try: --exchange behind");
-  });
-  ranks.together([&] { check_update_in_backward(*this); });
-  if (!prog.stages)
-    return;
-  ranks.together([&] {
-    const int stages = prog.stages->stages;
+    check_update_in_backward(*this);
+    const int stages = prog.stages ? prog.stages->stages : 1;
     if (ranks.size() % stages != 0)
       throw failure(exit_usage,
                     format_text("the program has %d stages, which %d rank%s cannot share"
                                 "\n  try: mpirun -n %d, or a multiple of that",
                                 stages, ranks.size(), ranks.size() == 1 ? "" : "s", stages));
-    if (options.given.count("micro-batches") && options.micro_batches != prog.stages->micro_batches)
+    if (prog.stages && options.given.count("micro-batches") &&
+        options.micro_batches != prog.stages->micro_batches)
       throw failure(exit_usage,
                     format_text("option --micro-batches: the program's stages take %" PRId64
                                 " a step\n  try: trainc --stages %d --micro-batches %" PRId64
