@@ -4,7 +4,7 @@
 #include "runtime/checkpoint/evaluation_results.h"
 #include "runtime/commands/commands.h"
 #include "runtime/files/run_files.h"
-#include "runtime/run/best_checkpoint.h"
+#include "runtime/run/checkpoint_choice.h"
 #include "runtime/run/run_choice.h"
 #include "runtime/run/run_folder.h"
 #include "runtime/run/step_log.h"

@@ -6,13 +6,11 @@
 #include "runtime/checkpoint/quantized_weights.h"
 #include "runtime/files/data_types.h"
 #include "runtime/files/own_files.h"
-#include "runtime/files/run_files.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/run/agreement.h"
-#include "runtime/run/best_checkpoint.h"
+#include "runtime/run/checkpoint_choice.h"
 #include "runtime/run/program_memory.h"
-#include "runtime/run/run_choice.h"
 
 #include <cinttypes>
 #include <cmath>
@@ -142,19 +140,8 @@ std::string run::load_chosen_parameters() {
   map_frozen_weights();
   std::string path;
   ranks.together([&] {
-    if (!is_first())
-      return;
-    const std::string folder =
-        is_checkpoint_of_run(options) ? latest_run_to_read(prog, options) : "";
-    const std::string where = folder.empty() ? "" : checkpoints_of(folder);
-    const bool is_word = !folder.empty() && which != "latest";
-    path = find_checkpoint(is_word ? checkpoint_by_word(*this, which, folder) : which, where, prog,
-                           [&](const std::string &text) { warn(text); })
-               .path;
-    if (path.empty())
-      throw failure(exit_checkpoint, where +
-                                         ": holds no checkpoint\n  try: --run DIR, or --checkpoint "
-                                         "initial for the parameters that the model came with");
+    if (is_first())
+      path = chosen_checkpoint(*this);
   });
   path = ranks.broadcast(path);
   ranks.together([&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which checkpoint of a run is the best, and which one a word names.
+// Which checkpoint --checkpoint names, and which one of a run is the best.
 #pragma once
 
 #include "runtime/checkpoint/checkpoint.h"
@@ -22,8 +22,8 @@ std::string best_metric_of(const keep_policy &policy);
 // keeps. Null where none has the metric.
 const checkpoint_info *best_of(const std::vector<checkpoint_info> &all, const std::string &metric);
 
-// The path of the checkpoint `best` or `step-N` of the run in `folder`. Throws `failure`
-// (exit_checkpoint) where there is none.
-std::string checkpoint_by_word(const run &run, const std::string &word, const std::string &folder);
+// The path of the one whose parameters --checkpoint means, for commands that only read. Throws
+// `failure` (exit_checkpoint) where there is none.
+std::string chosen_checkpoint(const run &run);
 
 } // namespace trainc

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/run/best_checkpoint.h"
+#include "runtime/run/checkpoint_choice.h"
 
 #include "runtime/files/run_files.h"
 #include "runtime/options/run_configuration.h"
+#include "runtime/run/run_choice.h"
 
 #include <cmath>
 #include <filesystem>
@@ -39,7 +40,9 @@ const checkpoint_info *best_of(const std::vector<checkpoint_info> &all, const st
   return best;
 }
 
-std::string checkpoint_by_word(const run &run, const std::string &word, const std::string &folder) {
+// The checkpoint `best` or `step-N` of the run in `folder`.
+static std::string checkpoint_by_word(const run &run, const std::string &word,
+                                      const std::string &folder) {
   const std::string where = checkpoints_of(folder);
   const std::vector<checkpoint_info> all =
       list_checkpoints(where, [&](const std::string &problem) { run.warn(problem); });
@@ -60,6 +63,23 @@ std::string checkpoint_by_word(const run &run, const std::string &word, const st
   }
   throw failure(exit_checkpoint, where + ": has no checkpoint " + word + "\n  try: " +
                                      (steps.empty() ? "--run DIR" : "latest, " + steps));
+}
+
+std::string chosen_checkpoint(const run &run) {
+  const std::string &which = run.options.checkpoint;
+  const std::string folder =
+      is_checkpoint_of_run(run.options) ? latest_run_to_read(run.prog, run.options) : "";
+  const std::string where = folder.empty() ? "" : checkpoints_of(folder);
+  const bool is_word = !folder.empty() && which != "latest";
+  const std::string path =
+      find_checkpoint(is_word ? checkpoint_by_word(run, which, folder) : which, where, run.prog,
+                      [&](const std::string &text) { run.warn(text); })
+          .path;
+  if (path.empty())
+    throw failure(exit_checkpoint, where +
+                                       ": holds no checkpoint\n  try: --run DIR, or --checkpoint "
+                                       "initial for the parameters that the model came with");
+  return path;
 }
 
 } // namespace trainc
