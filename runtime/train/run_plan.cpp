@@ -36,9 +36,7 @@ std::vector<std::string> of_first_rank(communicator &ranks, const std::vector<st
 // Finds what a plan says, part by part.
 class planner {
 public:
-  planner(run &run, run_sources &sources) : run_(run), options_(run.options), sources_(sources) {
-    plan_.is_dry = options_.dry_run;
-  }
+  planner(run &run, run_sources &sources) : run_(run), options_(run.options), sources_(sources) {}
   run_plan operator()();
 
 private:
@@ -152,14 +150,14 @@ std::string planner::find_checkpoint_of_run() {
   const bool goes_on = choice.goes_on(), is_latest = choice.checkpoint == "latest";
   const std::string where = checkpoints_of(choice.folder);
   auto warn = [&](const std::string &text) { run_.warn(text); };
-  if (goes_on && !plan_.is_dry)
+  if (goes_on && !options_.dry_run)
     run_.ranks.together([&] {
       if (sources_.groups->keeps())
         recover_checkpoints(where);
     });
   if (goes_on && is_latest && !sources_.groups->is_one())
     return share_newest_checkpoint(run_.ranks, *sources_.groups, run_.prog, where,
-                                   /*copies=*/!plan_.is_dry, warn);
+                                   /*copies=*/!options_.dry_run, warn);
   std::string path;
   run_.ranks.together([&] {
     if (run_.is_first() && !choice.checkpoint.empty())
@@ -238,7 +236,7 @@ void planner::take_folder(bool takes_over) {
     try {
       if (is_numbered)
         plan_.choice.folder = whole_path(next_run(run_.prog));
-      if (plan_.is_dry)
+      if (options_.dry_run)
         check_run_folder(plan_.choice.folder, takes_over);
       else
         sources_.folder.emplace(plan_.choice.folder, takes_over);
@@ -389,7 +387,7 @@ void check_space(const run &run, const run_plan &plan, const folder_groups &grou
            ", and one may have " + byte_text(*limit) + " (ulimit -f)";
     advice = "\n  try: a larger ulimit -f, or --no-checkpoints";
   }
-  if (plan.is_dry && !text.empty())
+  if (options.dry_run && !text.empty())
     throw failure(exit_disk, text + advice);
   if (text.empty() && !plan.choice.goes_on() && options.keep.newest > 0 &&
       options.checkpoint_every.of == period::steps && options.checkpoint_every.count > 0) {

@@ -18,7 +18,6 @@
 namespace trainc {
 
 struct run_plan {
-  bool is_dry = false; // one step, and nothing of it is kept
   run_choice choice;
   std::vector<std::string> keeping_hosts; // each with a folder of the run
   std::optional<kept_run> before; // what the run that goes on, or is branched off from, says

@@ -226,7 +226,7 @@ void warn_of_log(const run &run, const run_plan &plan, const step_log &log) {
   if (!log.damaged().empty())
     run.warn(path + ": is damaged; the old file is kept as " + log.damaged() +
              ", and the log goes on with the lines that can be read");
-  else if (plan.has_own_checkpoint && !plan.is_dry && run.is_first() &&
+  else if (plan.has_own_checkpoint && !run.options.dry_run && run.is_first() &&
            log.last_step() + steps_between_lines(run, plan) <= plan.first)
     run.warn(path + format_text(": has no line of the steps after %" PRId64
                                 ", and the run is at %" PRId64

@@ -208,7 +208,7 @@ step_watches::step_watches(run &run, const run_plan &plan, run_output &output)
       tensors_.emplace(run, pattern_of(options.watch), "watch");
     if (!options.dump.empty())
       dumped_.emplace(run, pattern_of(options.dump), "dump");
-    if (options.histograms_every > 0 && !options.no_tensorboard && !plan.is_dry) {
+    if (options.histograms_every > 0 && !options.no_tensorboard && !options.dry_run) {
       parameters_.emplace(run, pattern_of(".*"), "histograms-every", watched_kinds::of_parameters);
       parameters_->show_to(&histograms_.emplace(run));
     }

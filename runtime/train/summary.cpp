@@ -65,7 +65,7 @@ int summarize(run &run, const run_plan &plan, run_output &output, const run_end 
     summary.ended = is_signalled ? "preempted" : "max-time";
   else if (!is_whole)
     summary.ended = "patience";
-  if (end.skipped > 0 && end.skipped == plan.first + end.steps && !plan.is_dry) {
+  if (end.skipped > 0 && end.skipped == plan.first + end.steps && !run.options.dry_run) {
     code = exit_diverged;
     summary.ended = ended_by_failure;
     summary.reason = "every step of the run was skipped: nothing was trained";
@@ -93,7 +93,7 @@ int summarize(run &run, const run_plan &plan, run_output &output, const run_end 
   if (end.loss_scale > 0)
     printf("scale of the loss: %g\n", end.loss_scale);
   printf("peak resident memory: %s\n", byte_text(summary.peak_resident_bytes).c_str());
-  if (plan.is_dry)
+  if (run.options.dry_run)
     printf("a dry run: nothing is kept of it\n");
   if (const std::string problem = output.events.take_problem(); !problem.empty())
     run.warn(problem);

@@ -144,7 +144,7 @@ private:
   void save(int64_t step) { saves_.save(position_at(step), is_last(step)); }
   void save_evaluation(int64_t step);
 
-  bool keeps_checkpoints() const { return !options_.no_checkpoints && !plan_.is_dry; }
+  bool keeps_checkpoints() const { return !options_.no_checkpoints && !options_.dry_run; }
   bool is_due(const period &every, int64_t step) const;
   bool is_evaluated(int64_t step, int requests) const;
   bool is_sampled(int64_t step) const { return text_ && step % options_.sample_every == 0; }
@@ -261,7 +261,7 @@ void trainer::begin() {
   const std::string configuration = run_.ranks.broadcast(configuration_of_start(start));
   run_.ranks.together([&] {
     const std::string &folder = plan_.choice.folder;
-    const bool changes = run_.is_first() && !plan_.is_dry;
+    const bool changes = run_.is_first() && !options_.dry_run;
     if (changes)
       own_folder->begin_samples(plan_.first, /*writes=*/text_.has_value());
     if (changes && text_)
@@ -549,7 +549,7 @@ struct training {
     if (!plan.resumed.path.empty() && is_stale(run.options, plan.best))
       return nothing_to_do(run, plan, text_of_patience(run.options, plan.best));
     plan.run_last = plan.last;
-    if (plan.is_dry)
+    if (run.options.dry_run)
       plan.last = plan.first + run.options.dry_run_steps;
     return work.emplace(run, plan, sources)();
   }
