@@ -23,10 +23,7 @@
 
 #include <cinttypes>
 #include <cmath>
-#include <cstring>
 #include <ctime>
-#include <filesystem>
-#include <functional>
 #include <optional>
 #include <unistd.h>
 
@@ -136,7 +133,7 @@ private:
   void ask_in_steps();
   int evaluate(int64_t step);
   int write_sample(int64_t step);
-  bool show(int64_t step, const std::function<int(int64_t)> &work, bool is_saved);
+  bool show(int64_t step, int (trainer::*work)(int64_t), bool is_saved);
   template <typename Work> int or_save(int64_t done, Work work);
   // `skipped_after`: how many steps were taken since, and skipped.
   run_position position_at(int64_t step, int64_t skipped_after = 0) const;
@@ -171,13 +168,12 @@ private:
   std::optional<text_samples> text_; // where samples are asked for
   std::optional<step_watches> watches_;
 
-  double loss_;                                               // of the last step
-  int64_t last_step_;                                         // that was taken
-  int64_t steps_taken_ = 0;                                   // since the start
-  int end_request_ = no_request;                              // before the last step of the run
-  double start_seconds_ = seconds_now();                      // by the clock
-  double data_ = 0, exchanging_ = 0;                          // seconds, of evaluations and samples
-  const std::function<int(int64_t)> evaluate_, write_sample_; // made once: no step allocates
+  double loss_;                          // of the last step
+  int64_t last_step_;                    // that was taken
+  int64_t steps_taken_ = 0;              // since the start
+  int end_request_ = no_request;         // before the last step of the run
+  double start_seconds_ = seconds_now(); // by the clock
+  double data_ = 0, exchanging_ = 0;     // seconds, of evaluations and samples
 };
 
 trainer::trainer(run &run, const run_plan &plan, run_sources &sources)
@@ -186,8 +182,7 @@ trainer::trainer(run &run, const run_plan &plan, run_sources &sources)
       folder_(sources.folder ? &*sources.folder : nullptr, plan.choice.folder, output_),
       saves_(run, output_, folder_), skipped_(run, plan, output_),
       scalars_(run, schedule_of(run.options, plan.run_last)), loss_(plan.resumed.loss),
-      last_step_(plan.first), evaluate_([this](int64_t step) { return evaluate(step); }),
-      write_sample_([this](int64_t step) { return write_sample(step); }) {
+      last_step_(plan.first) {
   allocate();
   load_parameters();
   if (keeps_checkpoints())
@@ -323,10 +318,10 @@ run_end trainer::end() {
 void trainer::take_steps() {
   // A kill or a request may have come before.
   if (plan_.has_own_checkpoint && is_sampled(last_step_))
-    show(last_step_, write_sample_, /*is_saved=*/true);
+    show(last_step_, &trainer::write_sample, /*is_saved=*/true);
   if (plan_.has_own_checkpoint && is_due(options_.evaluate_every, last_step_) &&
       plan_.resumed.evaluated.empty()) {
-    show(last_step_, evaluate_, /*is_saved=*/true);
+    show(last_step_, &trainer::evaluate, /*is_saved=*/true);
     save_evaluation(last_step_);
   }
   while (!is_last(last_step_)) {
@@ -344,9 +339,9 @@ void trainer::take_steps() {
     if (is_saved) // who asked may not wait for more
       save(step);
     if (is_sampled(step))
-      is_saved = show(step, write_sample_, is_saved);
+      is_saved = show(step, &trainer::write_sample, is_saved);
     if (is_evaluated(step, requests)) {
-      is_saved = show(step, evaluate_, is_saved);
+      is_saved = show(step, &trainer::evaluate, is_saved);
       save_evaluation(step);
     }
     if (!is_saved && (is_last(step) || (saves_.is_wanted() && skipped_.is_last_taken())))
@@ -486,13 +481,13 @@ int trainer::write_sample(int64_t step) {
 
 // Does what takes its time, for which no request waits: it begins anew after the checkpoint, or is
 // left out where the run ends. Returns whether there is a checkpoint that was asked for.
-bool trainer::show(int64_t step, const std::function<int(int64_t)> &work, bool is_saved) {
+bool trainer::show(int64_t step, int (trainer::*work)(int64_t), bool is_saved) {
   while (end_request_ == no_request) {
     if (is_saved)
       saves_.finish(); // which else would end with the next step
     const double data = feed_->seconds_of_data();
     const double exchanging = run_.watch.seconds_of(activity::exchanging);
-    const int requests = or_save(step, [&] { return work(step); });
+    const int requests = or_save(step, [&] { return (this->*work)(step); });
     data_ += feed_->seconds_of_data() - data;
     exchanging_ += run_.watch.seconds_of(activity::exchanging) - exchanging;
     if (requests == no_request)
