@@ -111,7 +111,7 @@ bool progress::knows_time_left(int64_t step) const {
 }
 
 void progress::line(const step_record &record, bool stays_open) {
-  clear();
+  finish();
   char text[320], speed[48], left[32], remaining[40] = "", scale[32] = "";
   print_speed(speed, sizeof speed, record);
   print_duration(left, sizeof left, smoothed_seconds_ * static_cast<double>(last_ - record.step));
@@ -166,7 +166,7 @@ void progress::bar(const step_record &record) {
   bar_shown_ = true;
 }
 
-void progress::clear() {
+void progress::finish() {
   if (bar_shown_)
     put("\r\033[K", 4);
   if (line_is_open_)
@@ -190,15 +190,9 @@ void progress::held_out(int64_t step, const std::vector<named_number> &results) 
     std::replace(name, text + length, '_', ' ');
   }
   line_is_open_ = false;
-  note(text);
-}
-
-void progress::note(const char *text) {
-  clear();
-  put(text, static_cast<int>(strlen(text)));
+  finish();
+  put(text, length);
   put("\n", 1);
 }
-
-void progress::finish() { clear(); }
 
 } // namespace trainc

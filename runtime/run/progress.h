@@ -26,8 +26,7 @@ public:
   // `is_evaluated`: the step's line stays open for what held_out says of it.
   void step(const step_record &record, bool is_evaluated);
   void held_out(int64_t step, const std::vector<named_number> &results);
-  // A line of its own that does not mix with the bar.
-  void note(const char *text);
+  // What comes next has a line of its own, which does not mix with the bar.
   void finish();
 
 private:
@@ -36,7 +35,6 @@ private:
   bool knows_time_left(int64_t step) const;
   void line(const step_record &record, bool stays_open);
   void bar(const step_record &record);
-  void clear();
 
   bool silent_, terminal_ = false, bar_shown_ = false, line_is_open_ = false;
   int width_ = 80;
