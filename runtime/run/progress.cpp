@@ -49,8 +49,9 @@ void print_speed(char *text, size_t size, const step_record &record) {
   snprintf(text, size, speed < 100 ? "%.1f %s/s" : "%.0f %s/s", speed, tokens ? "tok" : "samples");
 }
 
-} // namespace
-
+// Whether standard output ends at a terminal; of a rank, whether its launcher's does (which passes
+// on what ranks print; mpirun gives them pseudo-terminals of its own). `width` gets the number of
+// columns.
 bool output_is_terminal(int *width) {
   int file = STDOUT_FILENO, opened = -1;
   if (const launch launch = find_launch();
@@ -72,6 +73,8 @@ bool output_is_terminal(int *width) {
     ::close(opened);
   return terminal;
 }
+
+} // namespace
 
 progress::progress(bool silent, int64_t first, int64_t last, int64_t display_every)
     : silent_(silent), first_(first), last_(last), display_every_(display_every) {

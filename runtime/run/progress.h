@@ -8,11 +8,6 @@
 
 namespace trainc {
 
-// Whether standard output ends at a terminal; of a rank, whether its launcher's does (which passes
-// on what ranks print; mpirun gives them pseudo-terminals of its own). `width` gets the number of
-// columns.
-bool output_is_terminal(int *width);
-
 class progress {
 public:
   // Steps first + 1 to last will follow. A silent one prints nothing. `display_every`: steps
