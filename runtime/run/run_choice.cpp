@@ -59,21 +59,16 @@ std::string run_around(const std::string &path) {
   return "";
 }
 
-// Of a name that checkpoints have, of any length, without zeros before them.
-std::string step_digits(const std::string &name) {
-  const size_t first = name.find_first_not_of('0', strlen("step-"));
-  return first == std::string::npos ? "" : name.substr(first);
-}
-
 } // namespace
 
 std::string without_configuration(const std::string &folder) {
-  std::string newest, most;
+  std::string newest;
+  int64_t most = 0;
   std::error_code ignored;
   for (auto &entry : fs::directory_iterator(checkpoints_of(folder), ignored))
     if (is_checkpoint(entry.path()))
-      if (std::string step = step_digits(entry.path().filename());
-          newest.empty() || std::pair(step.size(), step) > std::pair(most.size(), most)) {
+      if (const int64_t step = step_of_checkpoint(entry.path().filename());
+          newest.empty() || step > most) {
         newest = entry.path();
         most = step;
       }
@@ -160,7 +155,8 @@ bool is_checkpoint_of_run(const trainer_options &options) {
          (is_checkpoint_name(which) && (!options.run.empty() || !exists(which)));
 }
 
-std::string run_to_read(const program &program, const trainer_options &options) {
+// Empty where there is none, or nobody can say.
+static std::string run_to_read(const program &program, const trainer_options &options) {
   if (options.checkpoint == "initial")
     return "";
   if (!is_checkpoint_of_run(options))

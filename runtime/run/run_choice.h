@@ -44,10 +44,8 @@ run_choice choose_run(const program &program, const trainer_options &options);
 bool is_checkpoint_of_run(const trainer_options &options);
 
 // The run whose parameters --checkpoint means, for commands that only read: of such a word --run,
-// else the newest; of a path the one around it. Empty where there is none, or nobody can say.
-std::string run_to_read(const program &program, const trainer_options &options);
-
-// The same of a word. Throws `failure` (exit_checkpoint) where there is none.
+// else the newest; of a path the one around it. Throws `failure` (exit_checkpoint) where there is
+// none.
 std::string latest_run_to_read(const program &program, const trainer_options &options);
 
 // Its configuration; empty where there is none.
