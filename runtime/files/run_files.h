@@ -12,6 +12,7 @@ namespace trainc {
 
 inline std::string configuration_of(const std::string &run) { return run + "/configuration.json"; }
 inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
+inline std::string samples_of(const std::string &run) { return run + "/samples"; }
 inline std::string events_of(const std::string &run) { return run + "/tensorboard"; }
 inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
 inline std::string statistics_of(const std::string &run) { return run + "/statistics"; }

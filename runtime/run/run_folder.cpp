@@ -51,9 +51,9 @@ void check_place(const std::string &path) {
     }
   if (has_checkpoints(path))
     refuse("holds checkpoints of another run");
-  for (const auto &[folder, what] : {std::pair(checkpoints_of(path), "checkpoints"),
-                                     std::pair(sample_folder(path).path(), "samples"),
-                                     std::pair(events_of(path), "event files")})
+  for (const auto &[folder, what] :
+       {std::pair(checkpoints_of(path), "checkpoints"), std::pair(samples_of(path), "samples"),
+        std::pair(events_of(path), "event files")})
     if (const std::string other = fs::weakly_canonical(folder, ignored).parent_path();
         other != real && is_run(other))
       refuse(std::string("its folder of ") + what + " is a link to that of another run, " + other);
@@ -211,7 +211,7 @@ void run_folder::leave() {
     made_.clear();
   if (!made_.empty() && is_locked_) {
     fs::remove(checkpoints_of(path_), ignored);
-    fs::remove(sample_folder(path_).path(), ignored);
+    fs::remove(samples_of(path_), ignored);
     if (fs::file_size(log_of(path_), ignored) == 0)
       fs::remove(log_of(path_), ignored);
   }
@@ -233,7 +233,7 @@ void run_folder::begin_samples(int64_t last, bool writes) {
 void check_given_up(const std::string &folder, const std::vector<input_file_name> &needed) {
   std::vector<std::string> removed = left_by_run(folder);
   check_removable(removed);
-  removed.push_back(sample_folder(folder).path());
+  removed.push_back(samples_of(folder));
   removed.erase(std::remove_if(removed.begin(), removed.end(),
                                [](const std::string &path) { return !exists(path); }),
                 removed.end());

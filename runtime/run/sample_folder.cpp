@@ -2,6 +2,7 @@
 #include "runtime/run/sample_folder.h"
 
 #include "runtime/files/path_text.h"
+#include "runtime/files/run_files.h"
 
 #include <cerrno>
 #include <cinttypes>
@@ -36,7 +37,7 @@ int64_t step_of(const std::string &folder, const std::string &path, const char *
 } // namespace
 
 sample_folder::sample_folder(const std::string &run, file_operations &files)
-    : path_(run + "/samples"), files_(files) {}
+    : path_(samples_of(run)), files_(files) {}
 
 int sample_folder::make() {
   std::vector<std::string> made;

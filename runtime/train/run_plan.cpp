@@ -8,8 +8,6 @@
 #include "runtime/options/run_configuration.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/run/host_folders.h"
-#include "runtime/run/sample_folder.h"
-#include "runtime/run/step_log.h"
 #include "runtime/train/same_run.h"
 
 #include <chrono>
@@ -178,7 +176,7 @@ void planner::find_extent() {
     if (!run_.is_first())
       return;
     if (options_.sample_every > 0)
-      check_folder_of_run(sample_folder(plan_.choice.folder).path());
+      check_folder_of_run(samples_of(plan_.choice.folder));
     if (!options_.no_tensorboard)
       check_folder_of_run(events_of(plan_.choice.folder));
     plan_.origin.parameters = weights_to_begin_with();
