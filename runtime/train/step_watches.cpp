@@ -93,8 +93,6 @@ std::vector<group_norm> parameter_histograms::norms_of_groups() const {
 }
 
 void parameter_histograms::write(int64_t step, run_events &events) {
-  if (const std::vector<group_norm> norms = norms_of_groups(); !norms.empty())
-    events.write_norms(step, norms);
   if (run_.is_first())
     for (const histogram &one : taken_)
       events.write_histogram(step, folder_of(one.kind) + names_[static_cast<size_t>(one.parameter)],
@@ -279,6 +277,8 @@ void step_watches::end_step(int64_t step, gradient_step &gradient) {
 }
 
 void step_watches::note_step(int64_t step) {
+  if (!norms_.empty())
+    output_.events.write_norms(step, norms_);
   if (has_histograms(step))
     histograms_->write(step, output_.events);
   if (const int error = statistics_ ? statistics_->take_error() : 0)
