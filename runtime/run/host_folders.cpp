@@ -237,10 +237,6 @@ std::vector<whole_newest> newest_of_folders(communicator &ranks, const folder_gr
   return all;
 }
 
-} // namespace
-
-namespace {
-
 // Two starts have gone on from one checkpoint, each on a host of its own.
 void refuse_forks(const std::string &path, const whole_newest &one, const whole_newest &other) {
   if (one.is_of(other) && strcmp(one.written_by, other.written_by) != 0)

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 namespace trainc {
-
 namespace {
 
 constexpr int most_starts_at_once = 1000; // of runs that take the next number

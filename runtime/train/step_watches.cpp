@@ -17,7 +17,6 @@
 #include <tuple>
 
 namespace trainc {
-
 namespace {
 
 constexpr size_t kinds = 3;
@@ -27,6 +26,18 @@ const char *folder_of(tensor_kind kind) {
   return kind == tensor_kind::total_gradient ? "gradients/"
          : kind == tensor_kind::update       ? "updates/"
                                              : "parameters/";
+}
+
+// With memory of its own: training goes on. 0 where there is none.
+double product_rate(device &target) {
+  constexpr size_t alignment = 64, bytes = 12 << 20; // matrices of 1024 x 1024
+  const std::unique_ptr<void, void (*)(void *)> memory(std::aligned_alloc(alignment, bytes), free);
+  return memory ? target.product_rate(static_cast<char *>(memory.get()), bytes) : 0;
+}
+
+name_pattern pattern_of(const std::string &text) {
+  std::string why;
+  return *name_pattern::parse(text, why); // the options were checked
 }
 
 } // namespace
@@ -99,17 +110,6 @@ void parameter_histograms::write(int64_t step, run_events &events) {
                              one.of);
   taken_.clear();
 }
-
-namespace {
-
-// With memory of its own: training goes on. 0 where there is none.
-double product_rate(device &target) {
-  constexpr size_t alignment = 64, bytes = 12 << 20; // matrices of 1024 x 1024
-  const std::unique_ptr<void, void (*)(void *)> memory(std::aligned_alloc(alignment, bytes), free);
-  return memory ? target.product_rate(static_cast<char *>(memory.get()), bytes) : 0;
-}
-
-} // namespace
 
 step_profile::step_profile(run &run, run_output &output, batch_feed &feed, save_schedule &saves,
                            int64_t first, int64_t last, std::string folder)
@@ -188,15 +188,6 @@ void step_profile::begin_folder(const std::string &path) const {
   if (run_.options.profile_file.empty())
     std::filesystem::create_directory(std::filesystem::path(path).parent_path(), ignored);
 }
-
-namespace {
-
-name_pattern pattern_of(const std::string &text) {
-  std::string why;
-  return *name_pattern::parse(text, why); // the options were checked
-}
-
-} // namespace
 
 step_watches::step_watches(run &run, const run_plan &plan, run_output &output)
     : run_(run), plan_(plan), output_(output) {
