@@ -5,7 +5,7 @@
 
 #include <cinttypes>
 #include <map>
-#include <unistd.h>
+#include <sstream>
 
 namespace trainc {
 namespace {
@@ -21,22 +21,20 @@ std::string to_text(const std::vector<rank_property> &properties) {
 }
 
 std::vector<rank_property> from_text(const std::string &text) {
-  std::vector<std::string> parts(1);
-  for (char c : text)
-    if (c == separator)
-      parts.emplace_back();
-    else
-      parts.back() += c;
+  std::istringstream parts(text);
   std::vector<rank_property> properties;
-  for (size_t i = 0; i + 2 < parts.size(); i += 3)
-    properties.push_back({parts[i], parts[i + 1], parts[i + 2]});
+  for (rank_property each; std::getline(parts, each.name, separator) &&
+                           std::getline(parts, each.value, separator) &&
+                           std::getline(parts, each.origin, separator);)
+    properties.push_back(each);
   return properties;
 }
 
-std::string shown(const rank_property *property) {
-  if (!property || property->value.empty())
+// "-" where a rank does not have it.
+std::string shown(const rank_property &property) {
+  if (property.value.empty())
     return "-";
-  return property->value + (property->origin.empty() ? "" : " (" + property->origin + ")");
+  return property.value + (property.origin.empty() ? "" : " (" + property.origin + ")");
 }
 
 } // namespace
@@ -79,25 +77,22 @@ void refuse_differences(communicator &ranks, const std::vector<rank_property> &m
   ranks.together([&] {
     if (text == first)
       return;
-    std::map<std::string, const rank_property *> theirs;
-    std::vector<rank_property> of_first = from_text(first);
-    for (const rank_property &property : of_first)
-      theirs[property.name] = &property;
+    std::map<std::string, rank_property> theirs; // by name
+    for (const rank_property &property : from_text(first))
+      theirs[property.name] = property;
     std::string differences;
-    auto compare = [&](const std::string &name, const rank_property *here,
-                       const rank_property *there) {
-      if ((here ? here->value : "") != (there ? there->value : ""))
+    auto compare = [&](const std::string &name, const rank_property &here,
+                       const rank_property &there) {
+      if (here.value != there.value)
         differences += format_text("\n  %s: here %s, on rank 0 %s", name.c_str(),
                                    shown(here).c_str(), shown(there).c_str());
     };
     for (const rank_property &property : mine) {
-      auto there = theirs.find(property.name);
-      compare(property.name, &property, there == theirs.end() ? nullptr : there->second);
-      if (there != theirs.end())
-        theirs.erase(there);
+      compare(property.name, property, theirs[property.name]);
+      theirs.erase(property.name);
     }
     for (auto &[name, property] : theirs)
-      compare(name, nullptr, property);
+      compare(name, {}, property);
     if (!differences.empty())
       throw failure(code, "does not agree with rank 0:" + differences +
                               "\n  try: the same program, options and data for every rank");
