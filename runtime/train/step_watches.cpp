@@ -111,13 +111,12 @@ void parameter_histograms::write(int64_t step, run_events &events) {
   taken_.clear();
 }
 
-step_profile::step_profile(run &run, run_output &output, batch_feed &feed, save_schedule &saves,
-                           int64_t first, int64_t last, std::string folder)
-    : run_(run), output_(output), feed_(feed), saves_(saves), steps_(*run.options.profile_steps),
-      folder_(std::move(folder)), trace_(run.ranks), times_(run.target, &trace_), first_(first),
-      last_(last) {
-  if (steps_.end <= first + 1 || steps_.begin > last)
-    warn_of_none(last);
+step_profile::step_profile(run &run, const run_plan &plan, run_output &output, batch_feed &feed,
+                           save_schedule &saves)
+    : run_(run), plan_(plan), output_(output), feed_(feed), saves_(saves),
+      steps_(*run.options.profile_steps), trace_(run.ranks), times_(run.target, &trace_) {
+  if (steps_.end <= plan.first + 1 || steps_.begin > plan.last)
+    warn_of_none(plan.last);
 }
 
 void step_profile::warn_of_none(int64_t last) {
@@ -125,7 +124,7 @@ void step_profile::warn_of_none(int64_t last) {
   output_.warn(format_text("option --profile-steps: no trace is written: none of the steps "
                            "%" PRId64 " to %" PRId64 " is among those taken, %" PRId64
                            " to %" PRId64,
-                           steps_.begin, steps_.end - 1, first_ + 1, last));
+                           steps_.begin, steps_.end - 1, plan_.first + 1, last));
 }
 
 step_times &step_profile::begin_step(int64_t step) {
@@ -144,7 +143,7 @@ void step_profile::end_step() {
   times_.end_step();
   feed_.record(nullptr);
   if (taken_.end == taken_.begin + 1)
-    trace_.make_room(1, std::min(steps_.end, last_ + 1) - taken_.end);
+    trace_.make_room(1, std::min(steps_.end, plan_.last + 1) - taken_.end);
 }
 
 void step_profile::write(int64_t last) {
@@ -158,7 +157,8 @@ void step_profile::write(int64_t last) {
   const double rate = product_rate(run_.target);
   const std::string &given = run_.options.profile_file;
   try {
-    write_file(given.empty() ? trace_of(folder_, taken_.begin, taken_.end) : given, rate);
+    write_file(given.empty() ? trace_of(plan_.choice.folder, taken_.begin, taken_.end) : given,
+               rate);
   } catch (const failure &error) {
     output_.warn(error.message + "; training goes on without the trace");
   }
@@ -207,18 +207,18 @@ step_watches::step_watches(run &run, const run_plan &plan, run_output &output)
 }
 
 void step_watches::begin(batch_feed &feed, save_schedule &saves) {
-  const trainer_options &options = run_.options;
-  const std::string folder = run_.ranks.broadcast(plan_.choice.folder);
   run_.ranks.together([&] {
     if (tensors_ || dumped_)
-      open_files(options.watch_folder.empty() ? statistics_of(folder) : options.watch_folder);
+      open_files();
   });
-  if (options.profile_steps)
-    profile_.emplace(run_, output_, feed, saves, plan_.first, plan_.last, folder);
+  if (run_.options.profile_steps)
+    profile_.emplace(run_, plan_, output_, feed, saves);
 }
 
 // Of all ranks, each with files of its own: they may be on several hosts.
-void step_watches::open_files(const std::string &folder) {
+void step_watches::open_files() {
+  const std::string &given = run_.options.watch_folder;
+  const std::string folder = given.empty() ? statistics_of(plan_.choice.folder) : given;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)

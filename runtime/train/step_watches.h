@@ -54,9 +54,8 @@ private:
 // and nothing that goes wrong here ends a run.
 class step_profile {
 public:
-  // Steps first + 1 to last will follow. `folder`: of the run.
-  step_profile(run &run, run_output &output, batch_feed &feed, save_schedule &saves, int64_t first,
-               int64_t last, std::string folder);
+  step_profile(run &run, const run_plan &plan, run_output &output, batch_feed &feed,
+               save_schedule &saves);
 
   // Whether the step is to be taken between these, where the result observes it. Collective.
   bool has(int64_t step) const { return steps_.has(step); }
@@ -75,15 +74,14 @@ private:
   void begin_folder(const std::string &path) const;
 
   run &run_;
+  const run_plan &plan_;
   run_output &output_;
   batch_feed &feed_;
   save_schedule &saves_;
   step_range steps_;
-  std::string folder_;
   step_trace trace_;
   step_times times_;
-  int64_t first_, last_; // steps first + 1 to last are taken
-  step_range taken_;     // so far, of those; none where it is empty
+  step_range taken_; // so far, of those; none where it is empty
   bool is_written_ = false;
 };
 
@@ -108,7 +106,7 @@ public:
   void finish(int64_t last);
 
 private:
-  void open_files(const std::string &folder);
+  void open_files();
   bool is_watched(int64_t step) const { return (step - 1) % run_.options.watch_every == 0; }
   bool has_histograms(int64_t step) const {
     return parameters_ && step % run_.options.histograms_every == 0;
