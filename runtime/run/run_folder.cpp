@@ -160,19 +160,15 @@ run_folder::run_folder(std::string path, bool takes_over, file_operations &files
   try {
     check_place(path_);
     check_kinds(path_);
-    make();
+    if (files_.make_directories(path_, made_) != 0)
+      throw failure(exit_disk, path_ + ": the folder of the run cannot be made: " +
+                                   strerror(errno) + "\n  try: --run DIR");
     lock();
     check_run_folder(path_, takes_over);
   } catch (...) {
     leave();
     throw;
   }
-}
-
-void run_folder::make() {
-  if (files_.make_directories(path_, made_) != 0)
-    throw failure(exit_disk, path_ + ": the folder of the run cannot be made: " + strerror(errno) +
-                                 "\n  try: --run DIR");
 }
 
 void run_folder::lock() {

@@ -4,13 +4,9 @@
 // it runs, and afterwards unless it resumes or overwrites.
 #pragma once
 
-#include "runtime/data/loader.h"
 #include "runtime/files/file_operations.h"
-#include "runtime/options/run_configuration.h"
-#include "runtime/options/trainer_table.h"
 #include "runtime/run/input_files.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +40,7 @@ public:
   run_folder(const run_folder &) = delete;
   run_folder &operator=(const run_folder &) = delete;
 
+  const std::string &path() const { return path_; }
   // Removes the run that is given up.
   void clear();
   // Removes samples of text of steps after `last`, which are taken again, and makes room where
@@ -62,7 +59,6 @@ public:
   bool is_there() const;
 
 private:
-  void make();
   void lock();
   void lock_again();
   bool has_lock() const;

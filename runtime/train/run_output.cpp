@@ -87,11 +87,12 @@ void folder_watch::give_up() const {
   throw failure(exit_disk,
                 !is_gone_ && !is_taken_ ? ""
                 : is_taken_
-                    ? path_ + ": its .lock was removed, and another run has begun there"
-                              "\n  try: --resume CHECKPOINT --run DIR, elsewhere"
-                    : path_ + ": was moved or removed while its run went on, which can keep "
-                              "nothing any more\n  try: --resume latest where it is now, and to "
-                              "leave the folder of a run where it is",
+                    ? folder_->path() + ": its .lock was removed, and another run has begun there"
+                                        "\n  try: --resume CHECKPOINT --run DIR, elsewhere"
+                    : folder_->path() +
+                          ": was moved or removed while its run went on, which can keep "
+                          "nothing any more\n  try: --resume latest where it is now, and to "
+                          "leave the folder of a run where it is",
                 /*everywhere=*/true);
 }
 

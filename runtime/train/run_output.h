@@ -63,8 +63,7 @@ private:
 class folder_watch {
 public:
   // `folder` is null on ranks that keep none, and in a dry run.
-  folder_watch(run_folder *folder, std::string path, run_output &output)
-      : folder_(folder), path_(std::move(path)), output_(output) {}
+  folder_watch(run_folder *folder, run_output &output) : folder_(folder), output_(output) {}
 
   // Between steps, and in the midst of what may take hours: from time to time it looks whether the
   // folder is there, else it requests an end (gone_request), and brings files of the bookkeeping
@@ -84,7 +83,6 @@ private:
   void look_at_bookkeeping();
 
   run_folder *folder_;
-  std::string path_;
   run_output &output_;
   double looked_seconds_ = 0;
   bool is_gone_ = false, is_taken_ = false; // the latter by another run

@@ -179,10 +179,9 @@ private:
 trainer::trainer(run &run, const run_plan &plan, run_sources &sources)
     : run_(run), options_(run.options), plan_(plan), sources_(sources),
       output_(run, plan.first, plan.last),
-      folder_(sources.folder ? &*sources.folder : nullptr, plan.choice.folder, output_),
-      saves_(run, output_, folder_), skipped_(run, plan, output_),
-      scalars_(run, schedule_of(run.options, plan.run_last)), loss_(plan.resumed.loss),
-      last_step_(plan.first) {
+      folder_(sources.folder ? &*sources.folder : nullptr, output_), saves_(run, output_, folder_),
+      skipped_(run, plan, output_), scalars_(run, schedule_of(run.options, plan.run_last)),
+      loss_(plan.resumed.loss), last_step_(plan.first) {
   allocate();
   load_parameters();
   if (keeps_checkpoints())
