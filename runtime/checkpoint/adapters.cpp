@@ -152,9 +152,7 @@ json configuration_beside(const weights &weights) {
   const input_file file(path, exit_checkpoint);
   if (file.size() > largest_adapter_configuration)
     throw failure(exit_checkpoint, path + ": is too large for the configuration of an adapter");
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  json configuration = bounded_json(text, deepest_adapter_configuration);
+  json configuration = bounded_json(file.whole_text(), deepest_adapter_configuration);
   if (!configuration.is_object() || !configuration.contains("lora_alpha") ||
       !configuration["lora_alpha"].is_number())
     throw failure(exit_checkpoint, path + ": is no configuration of a LoRA adapter: it has no "

@@ -35,8 +35,7 @@ std::string manifest_text(const std::string &path) {
   input_file file(path, exit_checkpoint);
   if (file.size() > largest_manifest)
     refuse(path, "is too large for a manifest");
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
+  std::string text = file.whole_text();
   size_t end = text.rfind(checksum_member);
   if (end == std::string::npos)
     refuse(path, "is truncated");

@@ -312,9 +312,7 @@ void warn_of_range(const program &program, const arenas &arenas,
 
 void export_onnx(const program &program, const arenas &arenas, const std::string &template_path,
                  const std::string &path, bool external_data, file_operations &files) {
-  input_file template_file(template_path, exit_internal);
-  std::string model(static_cast<size_t>(template_file.size()), '\0');
-  template_file.read(0, model.data(), template_file.size());
+  const std::string model = input_file(template_path, exit_internal).whole_text();
   std::vector<initializer> initializers = initializers_of(program, arenas);
 
   const std::vector<std::string> paths = files_of_export(program, path, external_data);

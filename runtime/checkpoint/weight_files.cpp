@@ -75,9 +75,7 @@ std::map<std::string, std::string> weight_map_of(const std::string &path) {
   const input_file file(path, exit_checkpoint);
   if (file.size() > largest_index)
     refuse_weights(path, "is too large for an index");
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  const json index = bounded_json(text, deepest_index);
+  const json index = bounded_json(file.whole_text(), deepest_index);
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
     refuse_weights(path, "is not an index of safetensors files: it has no weight_map");
   std::map<std::string, std::string> files;

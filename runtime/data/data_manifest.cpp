@@ -31,8 +31,7 @@ std::optional<json> manifest_in(const std::string &name) {
                                          "the file of data as it is, remove this one",
                                          name.c_str(), static_cast<long long>(file.size()),
                                          static_cast<long long>(largest_data_manifest)));
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
+  const std::string text = file.whole_text();
   json object = bounded_json(text, deepest_manifest);
   if (object.is_discarded() && text.find(data_manifest_format) != std::string::npos)
     throw failure(exit_data, name + ": is damaged: it is no JSON\n  try: to remove it, or to make "

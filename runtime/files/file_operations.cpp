@@ -260,4 +260,10 @@ void input_file::read(int64_t offset, void *target, int64_t size) const {
   }
 }
 
+std::string input_file::whole_text() const {
+  std::string text(static_cast<size_t>(size_), '\0');
+  read(0, text.data(), size_);
+  return text;
+}
+
 } // namespace trainc

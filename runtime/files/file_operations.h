@@ -72,6 +72,7 @@ public:
   input_file(const input_file &) = delete;
   input_file &operator=(const input_file &) = delete;
   void read(int64_t offset, void *target, int64_t size) const;
+  std::string whole_text() const;
   int64_t size() const { return size_; }
   const std::string &path() const { return path_; }
   int descriptor() const { return file_; }

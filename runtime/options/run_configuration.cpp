@@ -224,9 +224,7 @@ std::string text_of_file(const std::string &path) {
     throw failure(exit_usage, format_text("%s: is not a configuration of a run: has %" PRId64
                                           " bytes, expected at most %" PRId64,
                                           path.c_str(), file.size(), largest_configuration));
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  return text;
+  return file.whole_text();
 }
 
 std::string digest_text(uint32_t digest) { return format_text("%08x", digest); }

@@ -57,9 +57,7 @@ std::string contentsOf(const std::string &path) {
                   format_text("%s: has %lld bytes; a vocabulary or its merges have %lld at most",
                               path.c_str(), static_cast<long long>(file.size()),
                               static_cast<long long>(kMostVocabularyBytes)));
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  return text;
+  return file.whole_text();
 }
 
 // GPT-2 writes bytes as characters that can be seen: printable ones of Latin-1 as they are, the
