@@ -311,9 +311,8 @@ std::string trainer_table::options_of_one_start() const {
   return text;
 }
 
-std::vector<std::pair<std::string, std::string>>
-trainer_table::values(const trainer_options &options, const filter &is_wanted) const {
-  std::vector<std::pair<std::string, std::string>> result;
+table_rows trainer_table::values(const trainer_options &options, const filter &is_wanted) const {
+  table_rows result;
   for (const option_row &option : rows_)
     if ((option.commands & options.command->bit) && is_wanted(option))
       result.emplace_back(option.name, joined(option.texts(&options)));

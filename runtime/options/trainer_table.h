@@ -50,6 +50,9 @@ std::string read_value(const std::string &text, value_range range, step_range &v
 std::string text_of(const period &value);
 std::string text_of(const step_range &value);
 
+// Of a table that people read: name and value.
+using table_rows = std::vector<std::pair<std::string, std::string>>;
+
 class trainer_table : public option_table {
 public:
   explicit trainer_table(const program &program);
@@ -66,7 +69,7 @@ public:
 
   // Name and value of the options of the command for which `is_wanted`, in table order.
   using filter = std::function<bool(const option_row &)>;
-  std::vector<std::pair<std::string, std::string>> values(
+  table_rows values(
       const trainer_options &options,
       const filter &is_wanted = [](const option_row &) { return true; }) const;
   const trainer_options &defaults() const { return defaults_; }

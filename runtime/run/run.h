@@ -71,8 +71,7 @@ struct run {
   void hear_warnings(std::function<void(const std::string &)> hear);
   // The model, what the command says of its work, the machine and every option.
   // `micro_batches` of a rank and step, which may be others than were asked for.
-  void print_table(const std::vector<std::pair<std::string, std::string>> &more,
-                   int64_t micro_batches) const;
+  void print_table(const table_rows &more, int64_t micro_batches) const;
 
 private:
   std::optional<frozen_weights> frozen_;
@@ -80,7 +79,7 @@ private:
   mutable std::vector<std::string> unheard_;
 };
 
-// The model as rows of a table: name and value.
-std::vector<std::pair<std::string, std::string>> describe(const program &program);
+// The model.
+table_rows describe(const program &program);
 
 } // namespace trainc

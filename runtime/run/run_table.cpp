@@ -22,8 +22,8 @@ std::string grouped(int64_t value) {
 
 } // namespace
 
-std::vector<std::pair<std::string, std::string>> describe(const program &program) {
-  std::vector<std::pair<std::string, std::string>> rows;
+table_rows describe(const program &program) {
+  table_rows rows;
   auto tensor_text = [](const tensor_place &tensor) {
     return std::string(tensor.name) + " " + name_of(tensor.type) + " " +
            shape_text(tensor.shape, static_cast<size_t>(tensor.rank));
@@ -149,8 +149,7 @@ static std::string describe_memory(const rank_memory &memory) {
 }
 
 // A rank of each stage, planned; libraries and batches that are read ahead come on top.
-static void add_memory_rows(const run &run, int64_t micro_batches,
-                            std::vector<std::pair<std::string, std::string>> &rows) {
+static void add_memory_rows(const run &run, int64_t micro_batches, table_rows &rows) {
   const pipeline *stages = run.prog.stages;
   const std::vector<rank_memory> all = run.planned_memory(micro_batches);
   for (size_t i = 0; i < all.size(); ++i)
@@ -167,8 +166,7 @@ static bool is_opaque(const program &prog) {
          (prog.loss_parts.empty() || has_opaque_part);
 }
 
-void run::print_table(const std::vector<std::pair<std::string, std::string>> &more,
-                      int64_t micro_batches) const {
+void run::print_table(const table_rows &more, int64_t micro_batches) const {
   if (!is_first())
     return;
   auto rows = describe(prog);

@@ -18,8 +18,6 @@ constexpr size_t bytes_of_scalars = 2048; // the numbers of a step, and more
 constexpr size_t bytes_of_result = 64;    // and a tag
 constexpr size_t shown_of_sample = 32768; // bytes: a page that a browser shows at once
 
-using rows = std::vector<std::pair<std::string, std::string>>;
-
 // A row of a Markdown table, its value as code.
 std::string table_row(const std::string &name, const std::string &value) {
   std::string code = without_controls(value);
@@ -39,8 +37,8 @@ std::string configuration_text(const run &run) {
 }
 
 // What people compare runs by.
-rows hyperparameters_of(const run &run) {
-  rows values = {{"optimizer", run.prog.optimizer_name}, {"loss", run.prog.loss_name}};
+table_rows hyperparameters_of(const run &run) {
+  table_rows values = {{"optimizer", run.prog.optimizer_name}, {"loss", run.prog.loss_name}};
   std::set<std::string> names = {"learning-rate", "schedule",   "warmup-steps", "micro-batches",
                                  "clip-norm",     "clip-value", "seed"};
   for (const hyperparameter &value : run.prog.hyperparameters)

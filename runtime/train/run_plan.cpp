@@ -323,15 +323,15 @@ int64_t last_step_of(const trainer_options &options, const run_plan &plan, const
 
 run_plan plan_run(run &run, run_sources &sources) { return planner(run, sources)(); }
 
-std::vector<std::pair<std::string, std::string>>
-describe_data(const trainer_options &options, const run_plan &plan, const run_sources &sources) {
+table_rows describe_data(const trainer_options &options, const run_plan &plan,
+                         const run_sources &sources) {
   const loader &data = *sources.data;
   const double batches = data.batches_per_epoch();
   std::string text = counted(data.samples(data_part::training), "sample") +
                      format_text(", %.8g %s an epoch", batches, batches == 1 ? "batch" : "batches");
   if (const int64_t rest = data.left_out(data_part::training); rest > 0)
     text += "; " + left_out_text(rest, /*of_each_epoch=*/true);
-  std::vector<std::pair<std::string, std::string>> rows = {{"training data", text}};
+  table_rows rows = {{"training data", text}};
   if (plan.keeping_hosts.size() > 1)
     rows.emplace_back("folder", plan.choice.folder + " on each of " +
                                     joined(plan.keeping_hosts, ", ") + ", which do not share it");

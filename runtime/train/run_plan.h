@@ -58,9 +58,9 @@ int64_t last_step_of(const trainer_options &options, const run_plan &plan, const
 
 bool evaluates(const trainer_options &options);
 
-// Rows of the table that a run begins with: name and value.
-std::vector<std::pair<std::string, std::string>>
-describe_data(const trainer_options &options, const run_plan &plan, const run_sources &sources);
+// Rows of the table that a run begins with.
+table_rows describe_data(const trainer_options &options, const run_plan &plan,
+                         const run_sources &sources);
 
 // Of a rank that keeps the run's folder. Throws `failure` (exit_disk) where a dry run finds no room
 // for a checkpoint; else warns.
