@@ -10,19 +10,19 @@
 
 namespace trainc {
 
-void save_schedule::set_up(const std::string &path, const folder_groups &groups,
-                           const sample_order &order, bool background, int64_t saved_step) {
-  background_ = background;
-  saved_step_ = saved_step;
+void save_schedule::set_up(const folder_groups &groups) {
+  if (plan_.has_own_checkpoint)
+    saved_step_ = plan_.resumed.step;
   writer_.emplace(run_.prog, run_.places(), run_.target, run_.ranks, groups, real_file_operations(),
-                  checkpoints_of(path), run_.options.keep, order, background_);
+                  checkpoints_of(plan_.choice.folder), run_.options.keep, plan_.order,
+                  !run_.options.no_background);
 }
 
-void save_schedule::open(uint64_t goes_on_from, const std::string &written_by, bool prunes) {
-  prunes_next_ = prunes;
+void save_schedule::open(const std::string &written_by) {
+  prunes_next_ = plan_.choice.goes_on(); // superfluous ones may be there
   saved_seconds_ = seconds_now();
   if (writer_)
-    writer_->open(goes_on_from, written_by);
+    writer_->open(plan_.has_own_checkpoint ? plan_.resumed.sequence : UINT64_MAX, written_by);
 }
 
 void save_schedule::prune() {
@@ -43,7 +43,7 @@ void save_schedule::save(const run_position &at, bool last) {
   writer_->begin(at);
   saved_seconds_ = seconds_now();
   writes_ = true;
-  if (last || !background_)
+  if (last || run_.options.no_background)
     finish(last);
 }
 

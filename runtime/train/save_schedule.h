@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/step/step_trace.h"
 #include "runtime/train/run_output.h"
+#include "runtime/train/run_plan.h"
 
 #include <optional>
 #include <string>
@@ -16,19 +17,17 @@ namespace trainc {
 class save_schedule {
 public:
   // Where nothing is to be saved, all that follows does nothing.
-  save_schedule(run &run, run_output &output, folder_watch &folder)
-      : run_(run), output_(output), folder_(folder) {}
+  save_schedule(run &run, const run_plan &plan, run_output &output, folder_watch &folder)
+      : run_(run), plan_(plan), output_(output), folder_(folder) {}
 
-  // Makes the writer, which takes all memory; `path`: the run's folder. `saved_step`: that of the
-  // checkpoint of its own from which it goes on; -1: there is none. Collective; throws `failure`.
-  void set_up(const std::string &path, const folder_groups &groups, const sample_order &order,
-              bool background, int64_t saved_step);
-  // Before the first checkpoint: checkpoint_writer::open. `prunes`: superfluous ones may be there.
-  void open(uint64_t goes_on_from, const std::string &written_by, bool prunes);
+  // Makes the writer, which takes all memory. Collective; throws `failure`.
+  void set_up(const folder_groups &groups);
+  // Before the first checkpoint: checkpoint_writer::open.
+  void open(const std::string &written_by);
 
   bool saves() const { return writer_.has_value(); }
   const std::string &folder() const { return writer_->folder(); }
-  int64_t saved_step() const { return saved_step_; }
+  int64_t saved_step() const { return saved_step_; } // of its own checkpoints; -1: there is none
   double saved_seconds() const { return saved_seconds_; } // when, by the clock; or it began
 
   // One is wanted, once a step is finite.
@@ -57,10 +56,10 @@ private:
   void tell(double now) const;
 
   run &run_;
+  const run_plan &plan_;
   run_output &output_;
   folder_watch &folder_;
   std::optional<checkpoint_writer> writer_;
-  bool background_ = false;
   bool writes_ = false;
   bool is_wanted_ = false;
   bool prunes_next_ = false;

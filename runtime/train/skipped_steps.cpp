@@ -11,8 +11,8 @@
 namespace trainc {
 
 skipped_steps::skipped_steps(run &run, const run_plan &plan, run_output &output)
-    : run_(run), output_(output), losses_(plan.resumed.losses), all_(plan.resumed.skipped_steps),
-      first_(plan.first), seed_(plan.order.seed) {
+    : run_(run), plan_(plan), output_(output), losses_(plan.resumed.losses),
+      all_(plan.resumed.skipped_steps) {
   if (run.prog.loss_scale_offset >= 0)
     scale_ = plan.scale;
 }
@@ -71,7 +71,7 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
 
 // `last_taken`: the last step that was.
 void skipped_steps::give_up(std::string text, int64_t last_taken, bool saves) const {
-  if (saves && are_of_data() && last_taken > first_)
+  if (saves && are_of_data() && last_taken > plan_.first)
     text += format_text("; the checkpoint of step %" PRId64 " has what was learnt before them",
                         last_taken);
   else if (saves)
@@ -118,7 +118,7 @@ std::string skipped_steps::not_finite_data(int64_t batch, int64_t batches) {
   if (!run_.is_first())
     return "";
   return run_.not_finite_data(
-      run_.request_of_data(!run_.options.no_shuffle, seed_, /*partial_batches=*/true),
+      run_.request_of_data(!run_.options.no_shuffle, plan_.order.seed, /*partial_batches=*/true),
       data_part::training, batch, batches);
 }
 

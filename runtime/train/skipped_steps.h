@@ -49,13 +49,12 @@ private:
   std::string not_finite_tensor(int64_t step, int64_t batch, gradient_step &gradient);
 
   run &run_;
+  const run_plan &plan_;
   run_output &output_;
   loss_statistics losses_; // of the steps that were taken
   loss_scale scale_;
   int64_t all_, in_a_row_ = 0;
-  int64_t first_;            // after which the start takes steps
   int64_t not_of_scale_ = 0; // those in a row for which no lower scale would have done
-  uint64_t seed_;
   bool was_data_looked_at_ = false, were_tensors_looked_at_ = false; // for a warning
   bool are_of_data_ = false;
   std::string advice_; // that follows from what was found

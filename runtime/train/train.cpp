@@ -179,14 +179,14 @@ private:
 trainer::trainer(run &run, const run_plan &plan, run_sources &sources)
     : run_(run), options_(run.options), plan_(plan), sources_(sources),
       output_(run, plan.first, plan.last),
-      folder_(sources.folder ? &*sources.folder : nullptr, output_), saves_(run, output_, folder_),
-      skipped_(run, plan, output_), scalars_(run, schedule_of(run.options, plan.run_last)),
-      loss_(plan.resumed.loss), last_step_(plan.first) {
+      folder_(sources.folder ? &*sources.folder : nullptr, output_),
+      saves_(run, plan, output_, folder_), skipped_(run, plan, output_),
+      scalars_(run, schedule_of(run.options, plan.run_last)), loss_(plan.resumed.loss),
+      last_step_(plan.first) {
   allocate();
   load_parameters();
   if (keeps_checkpoints())
-    saves_.set_up(plan_.choice.folder, *sources_.groups, plan_.order, !options_.no_background,
-                  plan_.has_own_checkpoint ? plan_.resumed.step : -1);
+    saves_.set_up(*sources_.groups);
   run_.ranks.together([&] {
     if (sources_.groups->keeps() && !options_.no_checkpoints)
       check_space(run_, plan_, *sources_.groups);
@@ -249,9 +249,7 @@ void trainer::begin() {
       warn_of_links(run_, saves_.folder());
   });
   const run_start start = start_of(run_);
-  saves_.open(plan_.has_own_checkpoint ? plan_.resumed.sequence : UINT64_MAX,
-              run_.ranks.broadcast(name_of(start)),
-              /*prunes=*/plan_.choice.goes_on());
+  saves_.open(run_.ranks.broadcast(name_of(start)));
   const std::string configuration = run_.ranks.broadcast(configuration_of_start(start));
   run_.ranks.together([&] {
     const std::string &folder = plan_.choice.folder;
