@@ -3,7 +3,6 @@
 
 #include "runtime/failure.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 

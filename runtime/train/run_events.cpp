@@ -5,7 +5,6 @@
 #include "runtime/process/host_memory.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <set>
 

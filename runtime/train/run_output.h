@@ -11,7 +11,6 @@
 #include "runtime/step/memory_watch.h"
 #include "runtime/train/run_events.h"
 
-#include <cstdio>
 #include <optional>
 #include <set>
 #include <string>

@@ -6,7 +6,6 @@
 #include "runtime/checkpoint/weight_files.h"
 #include "runtime/files/run_files.h"
 #include "runtime/options/run_configuration.h"
-#include "runtime/ranks/stage_layout.h"
 #include "runtime/run/host_folders.h"
 #include "runtime/train/same_run.h"
 
@@ -14,7 +13,6 @@
 #include <cinttypes>
 #include <cmath>
 #include <thread>
-#include <unistd.h>
 
 namespace trainc {
 namespace {
