@@ -81,7 +81,7 @@ std::vector<result_file> results_of_profile(const trainer_options &options) {
   return files;
 }
 
-void check_output(const trainer_options &options) {
+void check_output(const trainer_table &table, const trainer_options &options) {
   std::vector<result_file> written = {{options.output, "-o"}};
   if (options.command->bit & command_export)
     written = results_of_export(trainer_program, options);
@@ -92,7 +92,7 @@ void check_output(const trainer_options &options) {
   else if (options.output.empty())
     throw failure(exit_usage,
                   std::string(options.command->name) + ": no file to write\n  try: -o FILE");
-  const std::vector<input_file_name> inputs = input_files_of(trainer_program, options);
+  const std::vector<input_file_name> inputs = input_files_of(trainer_program, table, options);
   std::string configuration; // of the run that is read, where there is something to take care of
   for (const result_file &file : written)
     if (can_replace(file.path) && (options.command->bit & reads_run))
@@ -130,12 +130,12 @@ void check_outside_run(const trainer_options &options, std::string folder) {
 }
 
 // The file of chosen algorithms is replaced, too.
-void check_remembered_products(const trainer_options &options) {
+void check_remembered_products(const trainer_table &table, const trainer_options &options) {
   const std::string &path = options.product_choices;
   std::error_code ignored;
   if (path.empty())
     return;
-  for (const auto &[input, option] : input_files_of(trainer_program, options))
+  for (const auto &[input, option] : input_files_of(trainer_program, table, options))
     if (std::filesystem::equivalent(path, input, ignored))
       throw failure(exit_usage, path + ": " + read_by(option) +
                                     ", and chosen algorithms would take its place\n  try: "
@@ -147,7 +147,7 @@ void check_remembered_products(const trainer_options &options) {
 void complete_options(const trainer_table &table, trainer_options &options, bool speaks) {
   if (options.command->bit & reads_run ||
       (options.command->bit & command_profile && !results_of_profile(options).empty()))
-    check_output(options);
+    check_output(table, options);
   if (options.command->bit != command_train)
     return;
   const run_choice choice = choose_run(trainer_program, options);
@@ -171,7 +171,7 @@ void complete_options(const trainer_table &table, trainer_options &options, bool
         fprintf(stderr, "changed from %s: %s\n", configuration.c_str(), change.c_str());
   check_can_be_kept(table, options);
   if (!options.profile_file.empty())
-    check_output(options);
+    check_output(table, options);
   check_outside_run(options, choice.folder);
 }
 
@@ -230,7 +230,7 @@ int run_command(const trainer_table &table, trainer_options &options,
     shared.emplace(ranks, trainer_program, options);
   ranks.together([&] {
     complete_options(table, options, /*speaks=*/ranks.rank() == 0);
-    check_remembered_products(options);
+    check_remembered_products(table, options);
   });
   refuse_differences(ranks, properties_of_start(trainer_program, table, options), exit_usage);
   bool computes = options.command->bit & computing_commands;

@@ -14,27 +14,20 @@ enum class naming { weights, weighed, of_input }; // FILE, FILE[:WEIGHT], NAME=F
 struct input_option {
   const char *name;
   naming form;
-  std::vector<std::string> trainer_options::*items; // none: --initialise, which is one file
 };
-constexpr input_option initialise = {"initialise", naming::weights, nullptr};
-constexpr input_option input_options[] = {
-    {"data", naming::of_input, &trainer_options::data},
-    {"constant", naming::of_input, &trainer_options::constant},
-    {"tokens", naming::weighed, &trainer_options::tokens},
-    {"validation-data", naming::of_input, &trainer_options::validation_data},
-    {"validation-tokens", naming::weighed, &trainer_options::validation_tokens},
-    initialise};
-
-std::vector<std::string> items_of(const input_option &option, const trainer_options &options) {
-  if (option.items)
-    return options.*option.items;
-  return options.initialise.empty() ? std::vector<std::string>()
-                                    : std::vector<std::string>{options.initialise};
-}
+constexpr input_option initialise = {"initialise", naming::weights};
+constexpr input_option input_options[] = {{"data", naming::of_input},
+                                          {"constant", naming::of_input},
+                                          {"tokens", naming::weighed},
+                                          {"validation-data", naming::of_input},
+                                          {"validation-tokens", naming::weighed},
+                                          initialise};
 
 std::vector<std::string> named_files(const program &program, const input_option &option,
                                      const std::string &item) {
   try {
+    if (item.empty()) // it is not given
+      return {};
     if (option.form == naming::weights)
       return weight_files_of(item);
     return files_of(option.form == naming::weighed ? weighted(item).name
@@ -56,11 +49,12 @@ void add(const program &program, const input_option &option, const std::vector<s
 
 } // namespace
 
-std::vector<input_file_name> input_files_of(const program &program,
+std::vector<input_file_name> input_files_of(const program &program, const trainer_table &table,
                                             const trainer_options &options) {
   std::vector<input_file_name> all;
   for (const input_option &option : input_options)
-    add(program, option, items_of(option, options), all);
+    if (const option_row *row = table.find(option.name, options.command->bit))
+      add(program, option, row->texts(&options), all);
   return all;
 }
 

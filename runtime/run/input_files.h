@@ -4,8 +4,8 @@
 // what a run that begins may not remove.
 #pragma once
 
-#include "runtime/options/options.h"
 #include "runtime/options/run_configuration.h"
+#include "runtime/options/trainer_table.h"
 #include "runtime/program.h"
 
 #include <string>
@@ -19,7 +19,8 @@ struct input_file_name {
 
 // Files of data, those beside them that trainc-data wrote, and --initialise. A pattern that fits no
 // file names none here.
-std::vector<input_file_name> input_files_of(const program &program, const trainer_options &options);
+std::vector<input_file_name> input_files_of(const program &program, const trainer_table &table,
+                                            const trainer_options &options);
 
 // Those that a run's configuration names, where they are; what began it too.
 std::vector<input_file_name> input_files_of(const program &program,

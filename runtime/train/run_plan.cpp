@@ -169,7 +169,7 @@ void planner::find_extent() {
   take_folders();
   run_.ranks.together([&] {
     if (sources_.groups->keeps() && !plan_.choice.goes_on())
-      check_given_up(plan_.choice.folder, input_files_of(run_.prog, options_));
+      check_given_up(plan_.choice.folder, input_files_of(run_.prog, run_.table, options_));
     if (!run_.is_first())
       return;
     if (options_.sample_every > 0)
