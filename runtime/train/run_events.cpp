@@ -92,10 +92,10 @@ void run_events::begin(const run &run, const run_plan &plan,
 void run_events::describe_run(const run &run) {
   if (is_there(first_step_, configuration_tag))
     return;
-  begin_record(first_step_);
-  file_->record().text(configuration_tag, configuration_text(run));
-  file_->record().hyperparameters(hyperparameters_of(run));
-  file_->write();
+  put(first_step_, [&](event_record &record) {
+    record.text(configuration_tag, configuration_text(run));
+    record.hyperparameters(hyperparameters_of(run));
+  });
 }
 
 bool run_events::is_there(int64_t step, const std::string &tag) const {
@@ -103,70 +103,59 @@ bool run_events::is_there(int64_t step, const std::string &tag) const {
 }
 
 void run_events::write(const step_record &step, int64_t skipped_steps) {
-  if (!file_)
-    return;
-  begin_record(step.step);
-  event_record &record = file_->record();
-  record.scalar("train/loss", step.loss);
-  record.scalar("train/gradient_norm", step.gradient_norm);
-  record.scalar("train/learning_rate", step.learning_rate);
-  record.scalar("train/skipped_steps", static_cast<double>(skipped_steps));
-  if (step.loss_scale > 0)
-    record.scalar("train/loss_scale", step.loss_scale);
-  record.scalar("speed/milliseconds", step.milliseconds);
-  record.scalar("speed/samples_per_second", step.samples_per_second);
-  if (step.tokens_per_second > 0)
-    record.scalar("speed/tokens_per_second", step.tokens_per_second);
-  if (operations_ > 0)
-    record.scalar("speed/gflops_per_rank", operations_ / step.milliseconds * 1e-6);
-  if (const exchange_times &of = step.exchange; of.end > 0) {
-    record.scalar("exchange/begin", of.begin);
-    record.scalar("exchange/end", of.end);
-    record.scalar("exchange/exposed", of.exposed);
-  }
-  record.scalar("memory/resident_bytes", static_cast<double>(resident_bytes()));
-  file_->write();
+  put(step.step, [&](event_record &record) {
+    record.scalar("train/loss", step.loss);
+    record.scalar("train/gradient_norm", step.gradient_norm);
+    record.scalar("train/learning_rate", step.learning_rate);
+    record.scalar("train/skipped_steps", static_cast<double>(skipped_steps));
+    if (step.loss_scale > 0)
+      record.scalar("train/loss_scale", step.loss_scale);
+    record.scalar("speed/milliseconds", step.milliseconds);
+    record.scalar("speed/samples_per_second", step.samples_per_second);
+    if (step.tokens_per_second > 0)
+      record.scalar("speed/tokens_per_second", step.tokens_per_second);
+    if (operations_ > 0)
+      record.scalar("speed/gflops_per_rank", operations_ / step.milliseconds * 1e-6);
+    if (const exchange_times &of = step.exchange; of.end > 0) {
+      record.scalar("exchange/begin", of.begin);
+      record.scalar("exchange/end", of.end);
+      record.scalar("exchange/exposed", of.exposed);
+    }
+    record.scalar("memory/resident_bytes", static_cast<double>(resident_bytes()));
+  });
 }
 
 // What does not change from phase to phase is in the table at the start of the run.
 void run_events::write_memory(int64_t step, const std::string &phase,
                               std::span<const std::pair<const char *, int64_t>> bytes) {
-  if (!file_)
-    return;
-  begin_record(step);
-  for (const char *changing : {"activations", "stash", "resident", "device_used", "device_free"})
-    for (const auto &[name, value] : bytes)
-      if (value > 0 && strcmp(name, changing) == 0)
-        file_->record().scalar(("memory_" + phase + "/" + name).c_str(),
-                               static_cast<double>(value));
-  file_->write();
+  put(step, [&](event_record &record) {
+    for (const char *changing : {"activations", "stash", "resident", "device_used", "device_free"})
+      for (const auto &[name, value] : bytes)
+        if (value > 0 && strcmp(name, changing) == 0)
+          record.scalar(("memory_" + phase + "/" + name).c_str(), static_cast<double>(value));
+  });
 }
 
 void run_events::write_held_out(int64_t step, const std::vector<named_number> &results) {
   if (!file_ || is_there(step, result_tags_[0]))
     return;
-  begin_record(step);
-  for (size_t i = 0; i < results.size(); ++i)
-    file_->record().scalar(result_tags_[i].c_str(), results[i].value);
-  file_->write();
+  put(step, [&](event_record &record) {
+    for (size_t i = 0; i < results.size(); ++i)
+      record.scalar(result_tags_[i].c_str(), results[i].value);
+  });
 }
 
 void run_events::write_norms(int64_t step, std::span<const group_norm> norms) {
-  if (!file_)
-    return;
-  begin_record(step);
-  for (const group_norm &of : norms)
-    file_->record().scalar(("gradient_norm/" + of.group).c_str(), of.norm);
-  file_->write();
+  put(step, [&](event_record &record) {
+    for (const group_norm &of : norms)
+      record.scalar(("gradient_norm/" + of.group).c_str(), of.norm);
+  });
 }
 
 void run_events::write_histogram(int64_t step, const std::string &tag,
                                  const tensor_statistics &of) {
-  if (!file_ || of.finite() == 0)
-    return;
-  begin_record(step);
-  file_->record().histogram(tag.c_str(), of);
-  file_->write();
+  if (of.finite() > 0)
+    put(step, [&](event_record &record) { record.histogram(tag.c_str(), of); });
 }
 
 // As a block of code: TensorBoard takes texts for Markdown. Control characters would end it.
@@ -181,17 +170,11 @@ void run_events::write_sample(int64_t step, const std::string &text) {
     else
       sample_ += is_control ? ' ' : byte;
   }
-  begin_record(step);
-  file_->record().text(sample_tag, sample_);
-  file_->write();
+  put(step, [&](event_record &record) { record.text(sample_tag, sample_); });
 }
 
 void run_events::write_share(int64_t step, double share) {
-  if (!file_)
-    return;
-  begin_record(step);
-  file_->record().scalar("speed/share_of_product", share);
-  file_->write();
+  put(step, [&](event_record &record) { record.scalar("speed/share_of_product", share); });
 }
 
 void run_events::look() {

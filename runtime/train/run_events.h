@@ -42,7 +42,14 @@ public:
 
 private:
   void describe_run(const run &run);
-  void begin_record(int64_t step) { file_->record().begin(wall_seconds(), step); }
+  // Writes an event of the step, to which `add` adds what it says.
+  template <typename Add> void put(int64_t step, const Add &add) {
+    if (!file_)
+      return;
+    file_->record().begin(wall_seconds(), step);
+    add(file_->record());
+    file_->write();
+  }
   bool is_there(int64_t step, const std::string &tag) const;
 
   std::optional<event_file> file_;
