@@ -40,10 +40,9 @@ bool has_passed(const period &every, double since_seconds) {
 run_start start_of(const run &run) {
   const time_t now = time(nullptr);
   tm parts = {};
-  char date[32] = {}, host[256] = {};
+  char date[32] = {};
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-  gethostname(host, sizeof host - 1);
-  return {date, host, run.target.description(), run.options.words};
+  return {date, host_name(), run.target.description(), run.options.words};
 }
 
 // No other start has it.
