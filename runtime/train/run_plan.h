@@ -62,11 +62,4 @@ bool evaluates(const trainer_options &options);
 table_rows describe_data(const trainer_options &options, const run_plan &plan,
                          const run_sources &sources);
 
-// Of a rank that keeps the run's folder. Throws `failure` (exit_disk) where a dry run finds no room
-// for a checkpoint; else warns.
-void check_space(const run &run, const run_plan &plan, const folder_groups &groups);
-
-// Checkpoints in the folder that are links: somebody has them elsewhere.
-void warn_of_links(const run &run, const std::string &folder);
-
 } // namespace trainc

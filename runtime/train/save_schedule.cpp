@@ -1,14 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/save_schedule.h"
 
+#include "runtime/byte_text.h"
 #include "runtime/failure.h"
 #include "runtime/files/run_files.h"
 #include "runtime/process/clock.h"
 #include "runtime/process/signals.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cinttypes>
+#include <cmath>
 
 namespace trainc {
+
+// What is too little for `count` checkpoints in the folder of a run; empty where they fit.
+static std::string lacking_space(const std::string &folder, const program &program, size_t ranks,
+                                 int64_t count) {
+  const int64_t needed = count * checkpoint_writer::snapshot_bytes(program, /*ranks=*/1),
+                files =
+                    count * (static_cast<int64_t>(ranks) + 2); // each its folder and the manifest
+  const std::string place = existing_part(folder);
+  const std::optional<int64_t> bytes = available_bytes(place), nodes = available_files(place);
+  const std::string begin =
+      folder + (count == 1 ? ": a checkpoint needs "
+                           : format_text(": %" PRId64 " checkpoints, those of --keep "
+                                         "and the one that is written, need ",
+                                         count));
+  if (bytes && *bytes < needed)
+    return begin + byte_text(needed) + ", " + byte_text(*bytes) + " are available";
+  if (nodes && *nodes < files)
+    return begin + format_text("%" PRId64 " files, and the file system has room for %" PRId64
+                               " (inodes, df -i)",
+                               files, *nodes);
+  return "";
+}
+
+// One more checkpoint must fit beside those that are there; of a new run that says how many it
+// writes those that stay, too.
+void save_schedule::check_space(const folder_groups &groups) const {
+  const trainer_options &options = run_.options;
+  const size_t ranks = groups.members().size();
+  const int64_t largest = checkpoint_writer::snapshot_bytes(run_.prog, ranks);
+  const std::optional<int64_t> limit = file_size_limit();
+  std::string text = lacking_space(plan_.choice.folder, run_.prog, ranks, 1),
+              advice = "\n  try: free space, --run DIR elsewhere, or --no-checkpoints";
+  if (text.empty() && limit && *limit < largest) {
+    text = plan_.choice.folder + ": a checkpoint needs a file of " + byte_text(largest) +
+           ", and one may have " + byte_text(*limit) + " (ulimit -f)";
+    advice = "\n  try: a larger ulimit -f, or --no-checkpoints";
+  }
+  if (options.dry_run && !text.empty())
+    throw failure(exit_disk, text + advice);
+  if (text.empty() && !plan_.choice.goes_on() && options.keep.newest > 0 &&
+      options.checkpoint_every.of == period::steps && options.checkpoint_every.count > 0) {
+    const double saves =
+        std::ceil(static_cast<double>(plan_.last - plan_.first) / options.checkpoint_every.count);
+    text = lacking_space(plan_.choice.folder, run_.prog, ranks,
+                         std::min(options.keep.newest + 1, static_cast<int64_t>(saves)));
+  }
+  if (!text.empty())
+    run_.warn_here(text);
+}
 
 void save_schedule::set_up(const folder_groups &groups) {
   if (plan_.has_own_checkpoint)
@@ -18,11 +71,26 @@ void save_schedule::set_up(const folder_groups &groups) {
                   !run_.options.no_background);
 }
 
+// Checkpoints in the folder that are links: somebody has them elsewhere.
+static void warn_of_links(const run &run, const std::string &folder) {
+  const std::vector<std::string> links = linked_checkpoints(folder);
+  if (links.empty())
+    return;
+  run.warn(folder + ": " + joined(links, ", ") +
+           (links.size() == 1 ? ": is a link" : ": are links") +
+           ", which --keep neither counts nor removes");
+}
+
 void save_schedule::open(const std::string &written_by) {
   prunes_next_ = plan_.choice.goes_on(); // superfluous ones may be there
   saved_seconds_ = seconds_now();
-  if (writer_)
-    writer_->open(plan_.has_own_checkpoint ? plan_.resumed.sequence : UINT64_MAX, written_by);
+  if (!writer_)
+    return;
+  run_.ranks.together([&] {
+    if (run_.is_first())
+      warn_of_links(run_, writer_->folder());
+  });
+  writer_->open(plan_.has_own_checkpoint ? plan_.resumed.sequence : UINT64_MAX, written_by);
 }
 
 void save_schedule::prune() {

@@ -20,13 +20,15 @@ public:
   save_schedule(run &run, const run_plan &plan, run_output &output, folder_watch &folder)
       : run_(run), plan_(plan), output_(output), folder_(folder) {}
 
+  // Of a rank that keeps the run's folder. Throws `failure` (exit_disk) where a dry run finds no
+  // room for a checkpoint; else warns.
+  void check_space(const folder_groups &groups) const;
   // Makes the writer, which takes all memory. Collective; throws `failure`.
   void set_up(const folder_groups &groups);
   // Before the first checkpoint: checkpoint_writer::open.
   void open(const std::string &written_by);
 
   bool saves() const { return writer_.has_value(); }
-  const std::string &folder() const { return writer_->folder(); }
   int64_t saved_step() const { return saved_step_; } // of its own checkpoints; -1: there is none
   double saved_seconds() const { return saved_seconds_; } // when, by the clock; or it began
 

@@ -188,7 +188,7 @@ trainer::trainer(run &run, const run_plan &plan, run_sources &sources)
     saves_.set_up(*sources_.groups);
   run_.ranks.together([&] {
     if (sources_.groups->keeps() && !options_.no_checkpoints)
-      check_space(run_, plan_, *sources_.groups);
+      saves_.check_space(*sources_.groups);
     if (run_.is_first())
       warn_of_rate(run_, plan_, scalars_.schedule(), *sources_.data);
   });
@@ -242,10 +242,6 @@ void trainer::begin() {
   run_.ranks.together([&] {
     if (own_folder && !plan_.choice.goes_on())
       own_folder->clear();
-  });
-  run_.ranks.together([&] {
-    if (saves_.saves() && run_.is_first())
-      warn_of_links(run_, saves_.folder());
   });
   const run_start start = start_of(run_);
   saves_.open(run_.ranks.broadcast(name_of(start)));
