@@ -170,7 +170,9 @@ void step_profile::write_file(const std::string &path, double product_rate) {
   trace_.gather(run_.prog, [&](rank_trace trace) {
     if (!file) {
       plan = read_plan(run_.folder, [&](const std::string &text) { output_.warn(text); });
-      begin_folder(path);
+      std::error_code ignored; // that it cannot be made is what the file says again
+      if (run_.options.profile_file.empty())
+        std::filesystem::create_directory(traces_of(plan_.choice.folder), ignored);
       file.emplace(path, plan, product_rate);
     }
     file->add(std::move(trace));
@@ -180,13 +182,6 @@ void step_profile::write_file(const std::string &path, double product_rate) {
   file->publish();
   output_.shown.finish();
   printf("trace: %s\n", path.c_str());
-}
-
-// Where it is what the run keeps. That it cannot be made is what the file says again.
-void step_profile::begin_folder(const std::string &path) const {
-  std::error_code ignored;
-  if (run_.options.profile_file.empty())
-    std::filesystem::create_directory(std::filesystem::path(path).parent_path(), ignored);
 }
 
 step_watches::step_watches(run &run, const run_plan &plan, run_output &output)

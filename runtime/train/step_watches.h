@@ -71,7 +71,6 @@ public:
 private:
   void warn_of_none(int64_t last);
   void write_file(const std::string &path, double product_rate);
-  void begin_folder(const std::string &path) const;
 
   run &run_;
   const run_plan &plan_;
