@@ -112,15 +112,13 @@ void trainer_table::add_program_rows() {
   for (option_row &option : rows_) {
     if (option.name == "keep-best")
       option = limited_to(names_of_metrics(program_), std::move(option));
-    if (names_input(option)) {
-      const std::string form = option.placeholder;
-      std::move(option).checked([&program = program_, form](const std::string &text) {
+    if (names_input(option))
+      std::move(option).checked([&program = program_](const std::string &text) {
         const named_file parts = named_file_of(program, text);
         return parts.name.empty() || parts.file.empty()
-                   ? "'" + text + "' does not have the form " + form
+                   ? "'" + text + "' does not have the form NAME=FILE"
                    : "";
       });
-    }
   }
   auto add = [&](std::vector<option_row> rows) {
     std::move(rows.begin(), rows.end(), std::back_inserter(rows_));
