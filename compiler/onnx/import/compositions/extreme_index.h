@@ -16,6 +16,19 @@ inline mlir::Value indicesAlong(Builder &builder, mlir::Value x, int64_t dimensi
   return builder.create<IotaOp>(type, dimension);
 }
 
+/// What no number of the type is less extreme than.
+inline mlir::Value leastExtreme(Builder &builder, mlir::RankedTensorType type, Extreme extreme) {
+  const bool largest = extreme == Extreme::largest;
+  if (mlir::isa<mlir::FloatType>(type.getElementType()))
+    return builder.constant(largest ? -INFINITY : INFINITY, type);
+  const unsigned width = type.getElementTypeBitWidth();
+  const bool isUnsigned = type.getElementType().isUnsignedInteger();
+  using llvm::APInt;
+  APInt least = isUnsigned ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
+  APInt most = isUnsigned ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
+  return builder.constant(mlir::DenseElementsAttr::get(type, largest ? least : most));
+}
+
 /// The index (i64, without `dimension`) of the largest or smallest element along `dimension`, of
 /// several equal ones the first or last. NaN is larger and smaller than any number, as in PyTorch.
 /// With `candidates`, of the shape of `x`, only those elements count: one at least in every row,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/import/compositions/scatter_reduction.h"
+#include "compiler/onnx/import/compositions/extreme_index.h"
 #include "dialects/nn/onnx/onnx_refusal.h"
 #include "dialects/nn/reduction.h"
 
@@ -15,14 +16,7 @@ constexpr int64_t kManyComparisons = 1 << 28; // a node with more is worth a wor
 static Value neutral(Builder &builder, StringRef reduction, RankedTensorType type) {
   if (reduction == "add" || reduction == "mul")
     return builder.constant(reduction == "add" ? 0 : 1, type);
-  bool largest = reduction == "max";
-  if (isa<FloatType>(type.getElementType()))
-    return builder.constant(largest ? -INFINITY : INFINITY, type);
-  const unsigned width = type.getElementTypeBitWidth();
-  const bool isUnsigned = type.getElementType().isUnsignedInteger();
-  APInt least = isUnsigned ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
-  APInt most = isUnsigned ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
-  return builder.constant(DenseElementsAttr::get(type, largest ? least : most));
+  return leastExtreme(builder, type, reduction == "max" ? Extreme::largest : Extreme::smallest);
 }
 
 static Value reduced(Builder &builder, Value x, int64_t dimension, StringRef reduction) {

@@ -39,16 +39,6 @@ static FailureOr<TopKOptions> topKOptions(OnnxNode &node) {
   return TopKOptions{k, *axis, node.integer("largest", 1) ? Extreme::largest : Extreme::smallest};
 }
 
-// What no element of a type is more extreme than from the other side.
-static Value leastExtreme(Builder &builder, RankedTensorType type, Extreme extreme) {
-  bool largest = extreme == Extreme::largest;
-  if (isa<FloatType>(type.getElementType()))
-    return builder.constant(largest ? -INFINITY : INFINITY, type);
-  unsigned width = type.getElementTypeBitWidth();
-  return builder.constant(DenseElementsAttr::get(type, largest ? APInt::getSignedMinValue(width)
-                                                               : APInt::getSignedMaxValue(width)));
-}
-
 static OnnxResults oneByOne(Builder &builder, Value x, const TopKOptions &options) {
   int64_t axis = options.axis;
   RankedTensorType type = tensorType(x);
