@@ -15,36 +15,6 @@ namespace {
 template <typename T> constexpr bool is_narrow = !std::is_arithmetic_v<T>;
 template <typename T> constexpr bool is_float_type = std::is_floating_point_v<T> || is_narrow<T>;
 
-// Calls `use` with a null pointer of the C++ type.
-template <typename F> auto with_type(file_type type, F use) {
-  switch (type) {
-  case file_type::f32:
-    return use(static_cast<float *>(nullptr));
-  case file_type::f64:
-    return use(static_cast<double *>(nullptr));
-  case file_type::i8:
-    return use(static_cast<int8_t *>(nullptr));
-  case file_type::i16:
-    return use(static_cast<int16_t *>(nullptr));
-  case file_type::i32:
-    return use(static_cast<int32_t *>(nullptr));
-  case file_type::i64:
-    return use(static_cast<int64_t *>(nullptr));
-  case file_type::u8:
-    return use(static_cast<uint8_t *>(nullptr));
-  case file_type::u16:
-    return use(static_cast<uint16_t *>(nullptr));
-  case file_type::u32:
-    return use(static_cast<uint32_t *>(nullptr));
-  case file_type::f16:
-    return use(static_cast<float16 *>(nullptr));
-  case file_type::bf16:
-    return use(static_cast<bfloat16 *>(nullptr));
-  default:
-    return use(static_cast<bool *>(nullptr));
-  }
-}
-
 // Every value of From is a value of To: enough digits, and a sign where needed.
 template <typename From, typename To> constexpr bool lossless() {
   if (std::is_same_v<From, To>)
@@ -60,16 +30,14 @@ template <typename From, typename To> constexpr bool lossless() {
 } // namespace
 
 bool converts_without_loss(file_type from, data_type to) {
-  return with_type(from, [&](auto *source) {
-    return with_type(to, [&](auto target) {
-      return lossless<std::remove_pointer_t<decltype(source)>, decltype(target)>();
-    });
+  return with_type(from, [&](auto source) {
+    return with_type(to,
+                     [&](auto target) { return lossless<decltype(source), decltype(target)>(); });
   });
 }
 
 bool is_float(file_type type) {
-  return with_type(
-      type, [](auto *element) { return is_float_type<std::remove_pointer_t<decltype(element)>>; });
+  return with_type(type, [](auto element) { return is_float_type<decltype(element)>; });
 }
 
 bool converts_by_rounding(file_type from, data_type to) {
@@ -77,10 +45,10 @@ bool converts_by_rounding(file_type from, data_type to) {
 }
 
 void convert(file_type from, const void *source, data_type to, void *target, int64_t count) {
-  with_type(from, [&](auto *source_type) {
-    with_type(to, [&](auto target_type) {
-      using source_element = std::remove_pointer_t<decltype(source_type)>;
-      using target_element = decltype(target_type);
+  with_type(from, [&](auto source_zero) {
+    with_type(to, [&](auto target_zero) {
+      using source_element = decltype(source_zero);
+      using target_element = decltype(target_zero);
       auto in = static_cast<const char *>(source);
       auto out = static_cast<target_element *>(target);
       for (int64_t i = 0; i < count; ++i) {
@@ -98,8 +66,8 @@ void convert(file_type from, const void *source, data_type to, void *target, int
 }
 
 bool always_below(file_type type, int64_t bound) {
-  return with_type(type, [&](auto *element) {
-    using value = std::remove_pointer_t<decltype(element)>;
+  return with_type(type, [&](auto element) {
+    using value = decltype(element);
     if constexpr (std::is_integral_v<value> && std::is_unsigned_v<value>)
       return static_cast<uint64_t>(std::numeric_limits<value>::max()) <
              static_cast<uint64_t>(bound);

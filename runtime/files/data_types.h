@@ -16,15 +16,22 @@ struct data_type_row {
   const char *name;        // as NumPy has it
   const char *safetensors; // the spelling there
   uint64_t onnx;           // the number there
+  const char *npy; // the code in .npy files, without byte order; bfloat16 is none of NumPy's
 };
 
 constexpr data_type_row data_type_rows[] = {
-    {data_type::f32, 4, "float32", "F32", 1},     {data_type::f64, 8, "float64", "F64", 11},
-    {data_type::i64, 8, "int64", "I64", 7},       {data_type::i32, 4, "int32", "I32", 6},
-    {data_type::boolean, 1, "bool", "BOOL", 9},   {data_type::i8, 1, "int8", "I8", 3},
-    {data_type::i16, 2, "int16", "I16", 5},       {data_type::u8, 1, "uint8", "U8", 2},
-    {data_type::u16, 2, "uint16", "U16", 4},      {data_type::u32, 4, "uint32", "U32", 12},
-    {data_type::bf16, 2, "bfloat16", "BF16", 16}, {data_type::f16, 2, "float16", "F16", 10},
+    {data_type::f32, 4, "float32", "F32", 1, "f4"},
+    {data_type::f64, 8, "float64", "F64", 11, "f8"},
+    {data_type::i64, 8, "int64", "I64", 7, "i8"},
+    {data_type::i32, 4, "int32", "I32", 6, "i4"},
+    {data_type::boolean, 1, "bool", "BOOL", 9, "b1"},
+    {data_type::i8, 1, "int8", "I8", 3, "i1"},
+    {data_type::i16, 2, "int16", "I16", 5, "i2"},
+    {data_type::u8, 1, "uint8", "U8", 2, "u1"},
+    {data_type::u16, 2, "uint16", "U16", 4, "u2"},
+    {data_type::u32, 4, "uint32", "U32", 12, "u4"},
+    {data_type::bf16, 2, "bfloat16", "BF16", 16, ""},
+    {data_type::f16, 2, "float16", "F16", 10, "f2"},
 };
 
 constexpr const data_type_row &row_of(data_type type) {

@@ -15,21 +15,6 @@ namespace {
 
 constexpr int64_t largest_npy_header = 1 << 20; // NumPy itself refuses above 10,000 by default
 
-struct type_row {
-  file_type type;
-  int64_t bytes;
-  const char *code; // without byte order
-  const char *name;
-};
-constexpr type_row type_table[] = {
-    {file_type::f32, 4, "f4", "float32"}, {file_type::f64, 8, "f8", "float64"},
-    {file_type::i8, 1, "i1", "int8"},     {file_type::i16, 2, "i2", "int16"},
-    {file_type::i32, 4, "i4", "int32"},   {file_type::i64, 8, "i8", "int64"},
-    {file_type::u8, 1, "u1", "uint8"},    {file_type::u16, 2, "u2", "uint16"},
-    {file_type::u32, 4, "u4", "uint32"},  {file_type::boolean, 1, "b1", "bool"},
-    {file_type::f16, 2, "f2", "float16"}, {file_type::bf16, 2, "", "bfloat16"}, // none of NumPy's
-};
-
 // Walks the dict literal.
 class header_parser {
 public:
@@ -108,8 +93,8 @@ private:
   }
   file_type type_of(const std::string &code) {
     if (code.size() == 3)
-      for (const type_row &row : type_table)
-        if (code.compare(1, 2, row.code) == 0) {
+      for (const data_type_row &row : data_type_rows)
+        if (code.compare(1, 2, row.npy) == 0) {
           if (code[0] == '>' && row.bytes > 1)
             refuse("is big-endian", "array.astype(array.dtype.newbyteorder('<'))");
           if (code[0] == '<' || code[0] == '|' || code[0] == '=' || code[0] == '>')
@@ -146,11 +131,8 @@ private:
 
 } // namespace
 
-int64_t bytes_of(file_type type) { return type_table[static_cast<int>(type)].bytes; }
-const char *name_of(file_type type) { return type_table[static_cast<int>(type)].name; }
-
 std::optional<file_type> file_type_of(const std::string &name) {
-  for (const type_row &row : type_table)
+  for (const data_type_row &row : data_type_rows)
     if (name == row.name)
       return row.type;
   return std::nullopt;
@@ -201,8 +183,8 @@ npy_header read_npy_header(const input_file &file) {
 }
 
 std::string npy_header_of(file_type type, const std::vector<int64_t> &shape) {
-  const type_row &row = type_table[static_cast<int>(type)];
-  std::string text = std::string("{'descr': '") + (row.bytes == 1 ? "|" : "<") + row.code +
+  const data_type_row &row = row_of(type);
+  std::string text = std::string("{'descr': '") + (row.bytes == 1 ? "|" : "<") + row.npy +
                      "', 'fortran_order': False, 'shape': (";
   for (int64_t extent : shape)
     text += std::to_string(extent) + (shape.size() == 1 ? "," : ", ");

@@ -3,6 +3,7 @@
 // The header of a NumPy .npy file, versions 1 to 3.
 #pragma once
 
+#include "runtime/files/data_types.h"
 #include "runtime/files/file_operations.h"
 
 #include <optional>
@@ -12,10 +13,7 @@
 namespace trainc {
 
 // Element types that a data file may hold.
-enum class file_type { f32, f64, i8, i16, i32, i64, u8, u16, u32, boolean, f16, bf16 };
-
-int64_t bytes_of(file_type type);
-const char *name_of(file_type type);
+using file_type = data_type;
 std::optional<file_type> file_type_of(const std::string &name); // as name_of says it
 
 struct npy_header {

@@ -22,28 +22,21 @@ constexpr int64_t largest_safetensors_header = 100'000'000; // the format's own 
 constexpr int64_t data_alignment = 64;
 constexpr int deepest_header = 4; // object of objects of arrays
 
-struct stored_type {
+// Of the format's types that data cannot have.
+constexpr struct {
   const char *name;
   int64_t bytes;
-  std::optional<file_type> of_data = std::nullopt;
-};
-constexpr stored_type stored_types[] = {
-    {"BOOL", 1, file_type::boolean},
-    {"U8", 1, file_type::u8},
-    {"I8", 1, file_type::i8},
-    {"F8_E5M2", 1},
-    {"F8_E4M3", 1},
-    {"I16", 2, file_type::i16},
-    {"U16", 2, file_type::u16},
-    {"F16", 2, file_type::f16},
-    {"BF16", 2, file_type::bf16},
-    {"I32", 4, file_type::i32},
-    {"U32", 4, file_type::u32},
-    {"F32", 4, file_type::f32},
-    {"F64", 8, file_type::f64},
-    {"I64", 8, file_type::i64},
-    {"U64", 8},
-};
+} foreign_types[] = {{"F8_E5M2", 1}, {"F8_E4M3", 1}, {"U64", 8}};
+
+// 0: the format has no such type.
+int64_t bytes_of_stored(const std::string &name) {
+  if (const std::optional<file_type> type = data_type_of_stored(name))
+    return bytes_of(*type);
+  for (const auto &[foreign, bytes] : foreign_types)
+    if (name == foreign)
+      return bytes;
+  return 0;
+}
 
 class index_reader {
 public:
@@ -130,10 +123,7 @@ private:
       damaged();
     stored_tensor result;
     result.type = entry["dtype"].get<std::string>();
-    int64_t bytes = 0;
-    for (const stored_type &type : stored_types)
-      if (result.type == type.name)
-        bytes = type.bytes;
+    int64_t bytes = bytes_of_stored(result.type);
     if (bytes == 0)
       refuse("tensor '" + name + "' has unknown type '" + result.type + "'");
     for (const json &extent : shape) {
@@ -232,9 +222,9 @@ std::string safetensors_header(const std::vector<tensor_view> &tensors,
 }
 
 std::optional<file_type> data_type_of_stored(const std::string &name) {
-  for (const stored_type &type : stored_types)
-    if (name == type.name)
-      return type.of_data;
+  for (const data_type_row &row : data_type_rows)
+    if (name == row.safetensors)
+      return row.type;
   return std::nullopt;
 }
 
