@@ -98,11 +98,10 @@ nn::Tensor readNpy(const std::string &path, mlir::RankedTensorType type) {
   input_file file(path, exit_data);
   npy_header header = read_npy_header(file);
   data_type wanted = dataTypeOf(type);
-  std::string found = shape_text(header.shape.data(), header.shape.size());
+  std::string found = shape_text(header.shape);
   if (ArrayRef<int64_t>(header.shape) != type.getShape())
-    throw trainc::failure(exit_data,
-                          path + ": has shape " + found + ", expected " +
-                              shape_text(type.getShape().data(), type.getShape().size()));
+    throw trainc::failure(exit_data, path + ": has shape " + found + ", expected " +
+                                         shape_text(type.getShape()));
   if (!converts_without_loss(header.type, wanted))
     throw trainc::failure(exit_data, path + ": holds " + name_of(header.type) + ", expected " +
                                          name_of(wanted) + "\n  try: array.astype('" +
@@ -321,7 +320,7 @@ bool evaluate(const RunOptions &options, Report &report) {
   for (const EvaluatedTensor &result : *results) {
     ArrayRef<int64_t> shape = result.value.shape();
     outs() << result.name << ": " << name_of(dataTypeOf(result.value.type())) << " "
-           << shape_text(shape.data(), shape.size()) << "\n";
+           << shape_text(shape) << "\n";
   }
   return true;
 }

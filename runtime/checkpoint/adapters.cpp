@@ -101,11 +101,8 @@ void write_matrices(const program &program, const arenas &arenas, output_file &f
       const tensor_place &place = matrix_of(program, name);
       values.push_back(floats_of(arenas, place));
       const auto bytes = static_cast<int64_t>(values.back().size() * sizeof(float));
-      views.push_back({peft_prefix + name_in_module(adapter, which),
-                       data_type::f32,
-                       {place.shape, place.shape + place.rank},
-                       reinterpret_cast<char *>(values.back().data()),
-                       bytes});
+      views.push_back({peft_prefix + name_in_module(adapter, which), data_type::f32,
+                       shape_of(place), reinterpret_cast<char *>(values.back().data()), bytes});
     }
   const std::string header = safetensors_header(views, {{"format", "pt"}});
   file.write(header.data(), static_cast<int64_t>(header.size()));
@@ -190,12 +187,11 @@ std::string shape_problem(const weights &file, const tensor_place &place) {
   const stored_tensor *found = file.find(place.name);
   if (!found)
     return std::string("it lacks '") + place.name + "'";
-  const std::vector<int64_t> shape(place.shape, place.shape + place.rank);
+  const std::vector<int64_t> shape = shape_of(place);
   if (found->shape == shape)
     return "";
-  return std::string("'") + place.name + "' has shape " +
-         shape_text(found->shape.data(), found->shape.size()) + ", expected " +
-         shape_text(shape.data(), shape.size());
+  return std::string("'") + place.name + "' has shape " + shape_text(found->shape) + ", expected " +
+         shape_text(shape);
 }
 
 } // namespace

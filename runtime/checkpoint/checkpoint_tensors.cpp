@@ -37,7 +37,7 @@ tensor_view floats_beside(const program &program, const tensor_view &frozen,
   tensor_view floats = frozen;
   floats.type = data_type::f32;
   if (const quantized_weight *form = quantized_form(program, frozen.name))
-    floats.shape.assign(form->shape, form->shape + form->rank);
+    floats.shape = shape_of(*form);
   floats.bytes = elements_of(floats.shape) * bytes_of(floats.type);
   values.resize(static_cast<size_t>(floats.bytes));
   floats.data = values.data();

@@ -115,8 +115,8 @@ std::vector<char> values_of(weights &file, const tensor_view &parameter,
   const std::vector<char> values = values_in(file, from.name, parameter, turned);
   if (stored != turned)
     throw failure(exit_checkpoint, file.path() + ": tensor '" + from.name + "' has shape " +
-                                       shape_text(stored.data(), stored.size()) +
-                                       "; the model has " + shape_text(turned.data(), 2));
+                                       shape_text(stored) + "; the model has " +
+                                       shape_text(turned));
   std::vector<char> result(values.size());
   for (size_t i = 0; i < rows * columns; ++i)
     memcpy(&result[i * width], &values[(i % columns * rows + i / columns) * width], width);

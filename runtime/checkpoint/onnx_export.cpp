@@ -242,8 +242,7 @@ std::vector<int64_t> shape_in_export(const program &program, const export_initia
                                      const tensor_place &tensor) {
   const quantized_weight *form =
       entry.integer_type ? nullptr : quantized_form(program, tensor.name);
-  return form ? std::vector<int64_t>(form->shape, form->shape + form->rank)
-              : std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank);
+  return form ? shape_of(*form) : shape_of(tensor);
 }
 
 data_type type_in_file(const tensor_place &tensor, const export_initializer &entry) {

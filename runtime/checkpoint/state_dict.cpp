@@ -159,7 +159,7 @@ public:
   void add(const tensor_view &state) {
     const auto [slot, parameter] = state_name_of(state.name);
     const tensor_place &place = place_of(program_, parameter);
-    const std::vector<int64_t> shape(place.shape, place.shape + place.rank);
+    const std::vector<int64_t> shape = shape_of(place);
     const bool follows_elements = state.shape == shape && !is_of_matrix(slot);
     std::vector<module_tensor> forms = module_tensors_of(program_, parameter);
     if (forms.empty())
@@ -248,7 +248,7 @@ void write_state_dict(const program &program, const arenas &arenas, output_file 
   for (tensor_view &tensor : parameters)
     if (has_merged_values(program, tensor.name)) {
       if (const quantized_weight *form = quantized_form(program, tensor.name))
-        tensor.shape.assign(form->shape, form->shape + form->rank);
+        tensor.shape = shape_of(*form);
       const int64_t elements = elements_of(tensor.shape);
       tensor.type = type_of_merged(tensor.type);
       tensor.bytes = elements * bytes_of(tensor.type);

@@ -33,12 +33,11 @@ std::vector<tensor_view> describe_outputs(const run &run, int64_t samples, int64
     tensor_view view = view_of(output, output.name, nullptr);
     if (samples != batch) {
       if (output.rank == 0 || output.shape[0] != batch) {
-        problems.add(format_text(
-            "predict: output '%s' has the shape %s, no row for each of the %" PRId64
-            " samples of a batch; the data has %" PRId64
-            "\n  try: data of exactly one batch, or trainc with another --dim",
-            output.name, shape_text(output.shape, static_cast<size_t>(output.rank)).c_str(), batch,
-            samples));
+        problems.add(
+            format_text("predict: output '%s' has the shape %s, no row for each of the %" PRId64
+                        " samples of a batch; the data has %" PRId64
+                        "\n  try: data of exactly one batch, or trainc with another --dim",
+                        output.name, shape_text(shape_of(output)).c_str(), batch, samples));
         continue;
       }
       view.bytes = view.bytes / batch * samples;

@@ -73,10 +73,6 @@ bool comes_before(const std::string &a, const std::string &b) {
   throw failure(exit_data, path + ": " + why);
 }
 
-std::string text_of(const std::vector<int64_t> &shape) {
-  return shape_text(shape.data(), shape.size());
-}
-
 // One file, described: `first` of the piece is not known yet.
 struct described {
   data_array::piece piece;
@@ -183,8 +179,8 @@ void add(data_array &array, described &&next) {
       refuse_array(path, "is one number, no part of an array");
     own[0] = rest[0];
     if (own != rest)
-      refuse_array(path, "shape " + text_of(next.shape) + ", but " + first + " has " +
-                             text_of(array.shape) + "; only the first axis may differ");
+      refuse_array(path, "shape " + shape_text(next.shape) + ", but " + first + " has " +
+                             shape_text(array.shape) + "; only the first axis may differ");
     array.shape[0] += next.shape[0];
   }
   next.piece.first =
@@ -287,7 +283,7 @@ data_array open_tokens(const std::string &name, std::optional<file_type> raw_typ
     return describe_tokens(std::move(file), raw_type, vocabulary);
   });
   if (array.shape.size() != 1)
-    refuse_array(name, "shape " + text_of(array.shape) + ", expected a flat array [tokens]");
+    refuse_array(name, "shape " + shape_text(array.shape) + ", expected a flat array [tokens]");
   return array;
 }
 

@@ -128,7 +128,7 @@ void check_data_manifest(const input_file &file, file_type type,
     return;
   std::string name = manifest_of(file.path()), problem;
   auto text = [](file_type kind, const std::vector<int64_t> &extents) {
-    return std::string(name_of(kind)) + " " + shape_text(extents.data(), extents.size());
+    return std::string(name_of(kind)) + " " + shape_text(extents);
   };
   if (manifest->bytes != file.size())
     problem = format_text("has %lld bytes, but %s says %lld", static_cast<long long>(file.size()),

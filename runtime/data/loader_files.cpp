@@ -235,9 +235,8 @@ void loader::open_source(const input_place &input, const std::string &name, bool
     from.rows = tensor.rank ? tensor.shape[0] : 1;
     from.row_elements = element_count(tensor) / std::max<int64_t>(from.rows, 1);
     if (!fits)
-      problems.add(start + "shape " + shape_text(shape.data(), shape.size()) + ", expected " +
-                   (constant ? shape_text(tensor.shape, static_cast<size_t>(tensor.rank))
-                             : batch_shape_text(tensor)));
+      problems.add(start + "shape " + shape_text(shape) + ", expected " +
+                   (constant ? shape_text(shape_of(tensor)) : batch_shape_text(tensor)));
   } catch (const failure &error) {
     problems.add(error.message);
   }
@@ -322,8 +321,7 @@ void loader::match_token_inputs(const data_request &request, problem_list &probl
   }
   if (!found.labels_fit()) {
     const tensor_place &labels = found.labels->tensor;
-    problems.add(option + ": input '" + labels.name + "' of shape " +
-                 shape_text(labels.shape, static_cast<size_t>(labels.rank)) +
+    problems.add(option + ": input '" + labels.name + "' of shape " + shape_text(shape_of(labels)) +
                  " does not hold one label per token");
     return;
   }
@@ -350,8 +348,7 @@ void loader::refuse_missing(const data_request &request, problem_list &problems)
     if (has_source(input) || request.may_lack_data || (for_prediction_ && input.is_label))
       continue;
     missing += std::string(missing.empty() ? "'" : ", '") + tensor.name + "' (" +
-               name_of(tensor.type) + " " +
-               shape_text(tensor.shape, static_cast<size_t>(tensor.rank)) + ")";
+               name_of(tensor.type) + " " + shape_text(shape_of(tensor)) + ")";
     hint += std::string(" --data ") + tensor.name + "=FILE.npy";
   }
   if (const token_inputs found = find_token_inputs();

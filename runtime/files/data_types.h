@@ -7,6 +7,7 @@
 #include "runtime/program.h"
 
 #include <cstring>
+#include <vector>
 
 namespace trainc {
 
@@ -100,6 +101,13 @@ inline int64_t element_count(const tensor_place &tensor) {
   for (int axis = 0; axis < tensor.rank; ++axis)
     count *= tensor.shape[axis];
   return count;
+}
+
+inline std::vector<int64_t> shape_of(const tensor_place &tensor) {
+  return {tensor.shape, tensor.shape + tensor.rank};
+}
+inline std::vector<int64_t> shape_of(const quantized_weight &weight) {
+  return {weight.shape, weight.shape + weight.rank};
 }
 
 inline int64_t byte_count(const tensor_place &tensor) {

@@ -169,14 +169,13 @@ npy_header read_npy_header(const input_file &file) {
     refuse("has a shape that overflows");
   if (file.size() - header.data_offset < bytes)
     refuse(format_text("is truncated: shape %s of %s needs %lld bytes of data, the file has %lld",
-                       shape_text(header.shape.data(), header.shape.size()).c_str(),
-                       name_of(header.type), static_cast<long long>(bytes),
+                       shape_text(header.shape).c_str(), name_of(header.type),
+                       static_cast<long long>(bytes),
                        static_cast<long long>(file.size() - header.data_offset)));
   if (int64_t behind = file.size() - header.data_offset - bytes; behind > 0)
     refuse(format_text("has %lld bytes behind its data: shape %s of %s needs %lld, the file has "
                        "%lld\n  try: a file with one array, as numpy.save writes it",
-                       static_cast<long long>(behind),
-                       shape_text(header.shape.data(), header.shape.size()).c_str(),
+                       static_cast<long long>(behind), shape_text(header.shape).c_str(),
                        name_of(header.type), static_cast<long long>(bytes),
                        static_cast<long long>(file.size() - header.data_offset)));
   return header;
@@ -199,9 +198,9 @@ std::string npy_header_of(file_type type, const std::vector<int64_t> &shape) {
          static_cast<char>(length >> 8) + text + "\n";
 }
 
-std::string shape_text(const int64_t *shape, size_t rank) {
+std::string shape_text(std::span<const int64_t> shape) {
   std::string text = "[";
-  for (size_t axis = 0; axis < rank; ++axis)
+  for (size_t axis = 0; axis < shape.size(); ++axis)
     text += (axis ? ", " : "") + std::to_string(shape[axis]);
   return text + "]";
 }

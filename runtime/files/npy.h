@@ -7,6 +7,7 @@
 #include "runtime/files/file_operations.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ npy_header read_npy_header(const input_file &file);
 // first axis of `shape` is, so that it may be written again when their number is known.
 std::string npy_header_of(file_type type, const std::vector<int64_t> &shape);
 
-std::string shape_text(const int64_t *shape, size_t rank);
+// "[2, 3]"
+std::string shape_text(std::span<const int64_t> shape);
 
 } // namespace trainc

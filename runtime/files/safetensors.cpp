@@ -242,9 +242,8 @@ void read_tensor(const input_file &file, const safetensors_index &index, const t
     refuse("has no tensor '" + target.name + "'");
   const stored_tensor &stored = found->second;
   if (stored.shape != target.shape)
-    refuse("tensor '" + target.name + "' has shape " +
-           shape_text(stored.shape.data(), stored.shape.size()) + "; the model has " +
-           shape_text(target.shape.data(), target.shape.size()));
+    refuse("tensor '" + target.name + "' has shape " + shape_text(stored.shape) +
+           "; the model has " + shape_text(target.shape));
   bool same = stored.type == safetensors_name_of(target.type);
   const std::optional<file_type> type = data_type_of_stored(stored.type);
   if (!same && !(type && fills(*type, target.type, types)))

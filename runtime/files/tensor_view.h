@@ -24,8 +24,7 @@ inline int64_t elements_of(const std::vector<int64_t> &shape) {
 }
 
 inline tensor_view view_of(const tensor_place &tensor, std::string name, char *data) {
-  return {std::move(name), tensor.type,
-          std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank), data, byte_count(tensor)};
+  return {std::move(name), tensor.type, shape_of(tensor), data, byte_count(tensor)};
 }
 
 } // namespace trainc

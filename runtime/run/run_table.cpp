@@ -26,7 +26,7 @@ table_rows describe(const program &program) {
   table_rows rows;
   auto tensor_text = [](const tensor_place &tensor) {
     return std::string(tensor.name) + " " + name_of(tensor.type) + " " +
-           shape_text(tensor.shape, static_cast<size_t>(tensor.rank));
+           shape_text(shape_of(tensor));
   };
   rows.emplace_back("model", program.model_name);
   rows.emplace_back("compiled by", std::string("trainc ") + program.compiler_version);

@@ -72,7 +72,7 @@ void tensor_watch::add_parameters(const name_pattern &names) {
     parameter.is_watched = names.matches(name);
     parameter.is_gradient_watched = parameter.is_trained && names.matches(parameter.gradient);
     parameter.is_update_watched = parameter.is_trained && names.matches(parameter.update);
-    parameter.shape.assign(place.tensor.shape, place.tensor.shape + place.tensor.rank);
+    parameter.shape = shape_of(place.tensor);
     if (is_transposed) {
       parameter.matrix = {parameter.shape[0], parameter.shape[1]};
       std::swap(parameter.shape[0], parameter.shape[1]);

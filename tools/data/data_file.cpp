@@ -210,8 +210,7 @@ void DataFile::finish(const nlohmann::ordered_json &facts) {
     values += format_text(", %" PRId64 " are NaN or infinite", notFinite_);
   outputs_.add(std::move(file_), std::move(manifest),
                format_text("%-32s %s %s, %" PRId64 " bytes%s\n", path_.c_str(), name_of(type_),
-                           shape_text(shape_.data(), shape_.size()).c_str(), written.size(),
-                           values.c_str()));
+                           shape_text(shape_).c_str(), written.size(), values.c_str()));
 }
 
 void makeFolder(const std::string &path) {
