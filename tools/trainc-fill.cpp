@@ -244,9 +244,8 @@ int fill(const FillOptions &options) {
   for (const std::string &file : {options.model, options.model + ".data"})
     trainc::check_output_path(file, filesOf(options.graph(), model));
   Filler filler(options, *model.mutable_graph());
-  std::string bytes = model.SerializeAsString();
   trainc::output_file out(options.model);
-  out.write(bytes.data(), static_cast<int64_t>(bytes.size()));
+  out.write(model.SerializeAsString());
   trainc::publish_together({&filler.data, &out});
   std::printf("%s: filled %zu initializers, %lld values, seed %llu\n", options.model.c_str(),
               filler.tensors, static_cast<long long>(filler.elements),

@@ -240,10 +240,9 @@ bool write(const std::vector<EvaluatedTensor> &results, const std::string &path,
                      nullptr,
                      result.value.count() * result.value.width()});
   }
-  std::string header = safetensors_header(views, {});
   return onOutput(report, "-o", [&] {
     output_file file(path);
-    file.write(header.data(), static_cast<int64_t>(header.size()));
+    file.write(safetensors_header(views, {}));
     for (const EvaluatedTensor &result : results)
       write(file, result.value);
     file.publish();
@@ -273,10 +272,10 @@ bool writeStatistics(const std::vector<EvaluatedTensor> &values, const RunOption
       append_line(text, 1, 0,
                   {each.planName, tensor_kind::value, type, {shape.begin(), shape.end()}},
                   taker.of(type, copies.empty() ? each.value.at(0) : copies.data(), count));
-      file.write(text.data(), static_cast<int64_t>(text.size()));
+      file.write(text);
       text.clear();
     }
-    file.write(text.data(), static_cast<int64_t>(text.size()));
+    file.write(text);
     file.publish();
   });
 }

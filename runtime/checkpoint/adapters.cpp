@@ -104,8 +104,7 @@ void write_matrices(const program &program, const arenas &arenas, output_file &f
       views.push_back({peft_prefix + name_in_module(adapter, which), data_type::f32,
                        shape_of(place), reinterpret_cast<char *>(values.back().data()), bytes});
     }
-  const std::string header = safetensors_header(views, {{"format", "pt"}});
-  file.write(header.data(), static_cast<int64_t>(header.size()));
+  file.write(safetensors_header(views, {{"format", "pt"}}));
   for (const tensor_view &view : views)
     file.write(view.data, view.bytes);
 }
@@ -257,8 +256,7 @@ void write_adapters(const program &program, const arenas &arenas, const std::str
   output_file matrices(folder + "/" + adapter_weights),
       configuration(folder + "/" + adapter_configuration);
   write_matrices(program, arenas, matrices);
-  const std::string text = peft_configuration_of(program);
-  configuration.write(text.data(), static_cast<int64_t>(text.size()));
+  configuration.write(peft_configuration_of(program));
   publish_together({&matrices, &configuration});
 }
 

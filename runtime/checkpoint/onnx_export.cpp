@@ -343,17 +343,14 @@ void export_onnx(const program &program, const arenas &arenas, const std::string
   if (external_data)
     write_external(initializers, data.emplace(paths[1], files));
   output_file out(path, files);
-  auto put = [&](const std::string &text) {
-    out.write(text.data(), static_cast<int64_t>(text.size()));
-  };
-  put(before);
-  put(graph);
+  out.write(before);
+  out.write(graph);
   for (size_t i = 0; i < initializers.size(); ++i) {
-    put(headers[i]);
+    out.write(headers[i]);
     if (!external_data)
       initializers[i].write_data(out);
   }
-  put(after);
+  out.write(after);
   if (data)
     publish_together({&*data, &out});
   else

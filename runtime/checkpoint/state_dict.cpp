@@ -118,8 +118,7 @@ void write_tensors(output_file &file, const std::vector<written_tensor> &tensors
   for (const written_tensor &tensor : tensors)
     views.push_back(tensor.view);
   metadata.emplace("format", "pt");
-  const std::string header = safetensors_header(views, metadata);
-  file.write(header.data(), static_cast<int64_t>(header.size()));
+  file.write(safetensors_header(views, metadata));
   for (written_tensor tensor : tensors) {
     std::vector<char> values = others ? others(tensor.parameter) : std::vector<char>();
     if (!values.empty())

@@ -40,8 +40,7 @@ size_t write_gradients(const std::string &path, const std::vector<tensor_view> &
                        const std::map<std::string, std::string> &metadata) {
   size_t unsound = 0;
   output_file file(path);
-  std::string header = safetensors_header(tensors, metadata);
-  file.write(header.data(), static_cast<int64_t>(header.size()));
+  file.write(safetensors_header(tensors, metadata));
   std::vector<char> mean;
   for (const tensor_view &tensor : tensors) {
     bool is_finite = true;

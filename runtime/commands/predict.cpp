@@ -95,7 +95,7 @@ int predict(run &run) {
     offset += views[i].bytes;
   }
   output_file file(path);
-  file.write(header.data(), static_cast<int64_t>(header.size()));
+  file.write(header);
   batch_feed feed(run.prog, run.target, data);
   for (int64_t i = 0; i < batches; ++i) {
     feed.submit(data_part::all, i, i + 1 < batches ? i + 1 : -1);

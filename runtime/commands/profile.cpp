@@ -261,10 +261,8 @@ public:
       document["product_rate"] = product_rate_;
     if (copy_rate_ > 0)
       document["copy_rate"] = copy_rate_;
-    std::string text = document.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-    output_file file(run_.options.output);
-    file.write(text.data(), static_cast<int64_t>(text.size()));
-    file.publish();
+    replace_file(run_.options.output,
+                 document.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     printf("\nprofile: %s\n", run_.options.output.c_str());
   }
 

@@ -89,9 +89,9 @@ void publish_together(const std::vector<output_file *> &files) {
     file->temporary_.reset();
 }
 
-void replace_file(const std::string &path, const std::string &text) {
-  output_file file(path);
-  file.write(text.data(), static_cast<int64_t>(text.size()));
+void replace_file(const std::string &path, const std::string &text, file_operations &files) {
+  output_file file(path, files);
+  file.write(text);
   file.publish();
 }
 

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trainc {
@@ -23,6 +24,7 @@ public:
 
   // After all that was written in this way before.
   void write(const void *data, int64_t bytes);
+  void write(std::string_view text) { write(text.data(), static_cast<int64_t>(text.size())); }
   void write_at(int64_t offset, const void *data, int64_t bytes);
   int64_t written() const { return written_; } // bytes, by `write`
   // Where it lies until it is published.
@@ -50,7 +52,8 @@ private:
 void publish_together(const std::vector<output_file *> &files);
 
 // A result that is there at once: whole under its name, or what was there before.
-void replace_file(const std::string &path, const std::string &text);
+void replace_file(const std::string &path, const std::string &text,
+                  file_operations &files = real_file_operations());
 
 // Whether something is at `path`, or where its beginning is written, that a result could replace.
 bool can_replace(const std::string &path);

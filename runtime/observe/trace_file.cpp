@@ -47,7 +47,7 @@ void trace_file::put(const event &what) {
   is_first_ = false;
   if (text_.size() < written_at_once)
     return;
-  file_.write(text_.data(), static_cast<int64_t>(text_.size()));
+  file_.write(text_);
   text_.clear();
 }
 
@@ -204,7 +204,7 @@ void trace_file::add_memory(int rank, double seconds, int64_t bytes) {
 
 void trace_file::publish() {
   text_ += "\n]}\n";
-  file_.write(text_.data(), static_cast<int64_t>(text_.size()));
+  file_.write(text_);
   file_.publish();
 }
 

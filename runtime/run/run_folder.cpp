@@ -338,9 +338,7 @@ void run_folder::lock_again() {
 }
 
 void run_folder::publish_configuration() const {
-  output_file file(configuration_path_, files_);
-  file.write(configuration_.data(), static_cast<int64_t>(configuration_.size()));
-  file.publish();
+  replace_file(configuration_path_, configuration_, files_);
 }
 
 } // namespace trainc

@@ -152,7 +152,7 @@ void write_lines_again(const input_file &log, int64_t last, file_operations &fil
     const line_shape shape = shape_of(line);
     if (!shape.is_line || !shape.is_numbered || shape.number > last)
       return;
-    lines.write(line.data(), static_cast<int64_t>(line.size()));
+    lines.write(line);
     lines.write("\n", 1);
   });
   lines.publish();

@@ -86,9 +86,8 @@ void tensor_dump::write(int64_t step) {
 
 void tensor_dump::write_file(const std::string &path, int64_t step) const {
   output_file file(path);
-  const std::string header =
-      safetensors_header(tensors_, {{"step", std::to_string(step)}, {content_entry, content_dump}});
-  file.write(header.data(), static_cast<int64_t>(header.size()));
+  file.write(safetensors_header(tensors_,
+                                {{"step", std::to_string(step)}, {content_entry, content_dump}}));
   for (const tensor_view &tensor : tensors_)
     file.write(tensor.data, tensor.bytes);
   file.publish();

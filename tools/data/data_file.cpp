@@ -105,8 +105,7 @@ DataFile::DataFile(Outputs &outputs, std::string path, FileFormat format, file_t
   for (int64_t extent : shape_)
     sampleElements_ *= extent;
   shape_.insert(shape_.begin(), 0);
-  std::string space(header().size(), '\0');
-  file_->write(space.data(), static_cast<int64_t>(space.size()));
+  file_->write(std::string(header().size(), '\0'));
 }
 
 std::string DataFile::header() const {
@@ -201,9 +200,8 @@ void DataFile::finish(const nlohmann::ordered_json &facts) {
       {"range", range()},
   };
   object.update(facts);
-  std::string text = textOf(object);
   auto manifest = std::make_unique<output_file>(manifest_of(path_));
-  manifest->write(text.data(), static_cast<int64_t>(text.size()));
+  manifest->write(textOf(object));
   std::string values =
       samples_ ? ", values " + numberText(range()[0]) + " to " + numberText(range()[1]) : "";
   if (notFinite_ > 0)
