@@ -142,8 +142,7 @@ std::string peft_configuration_of(const program &program) {
 json configuration_beside(const weights &weights) {
   const std::string path =
       (fs::path(weights.path()).parent_path() / adapter_configuration).string();
-  std::error_code ignored;
-  if (!fs::exists(path, ignored))
+  if (!exists(path))
     return nullptr;
   const input_file file(path, exit_checkpoint);
   if (file.size() > largest_adapter_configuration)

@@ -39,7 +39,7 @@ bool is_named(std::string_view metric, std::string_view result) {
 
 } // namespace
 
-bool is_of_evaluation(const std::string &metric) { return metric.rfind(of_evaluation, 0) == 0; }
+bool is_of_evaluation(const std::string &metric) { return metric.starts_with(of_evaluation); }
 
 double metric_of(const std::string &metric, double loss, std::span<const named_number> evaluated) {
   if (metric == "loss")

@@ -107,7 +107,7 @@ sample_choice choice_of(const json &samples) {
 } // namespace
 
 bool is_checkpoint_name(const std::string &name) {
-  return name.rfind("step-", 0) == 0 && name.size() > 5 &&
+  return name.starts_with("step-") && name.size() > 5 &&
          name.find_first_not_of("0123456789", 5) == std::string::npos;
 }
 
@@ -118,9 +118,8 @@ int64_t step_of_checkpoint(const std::string &name) {
 }
 
 bool is_checkpoint(const std::string &path) {
-  std::error_code ignored;
   return is_checkpoint_name(std::filesystem::path(path).filename()) &&
-         std::filesystem::exists(path + "/manifest.json", ignored);
+         exists(path + "/manifest.json");
 }
 
 bool is_link(const char *path) {
@@ -145,10 +144,8 @@ static std::vector<std::string> names_of_checkpoints(const std::string &folder) 
 
 std::vector<std::string> linked_checkpoints(const std::string &folder) {
   std::vector<std::string> names = names_of_checkpoints(folder);
-  names.erase(std::remove_if(
-                  names.begin(), names.end(),
-                  [&](const std::string &name) { return !is_link((folder + "/" + name).c_str()); }),
-              names.end());
+  std::erase_if(names,
+                [&](const std::string &name) { return !is_link((folder + "/" + name).c_str()); });
   return names;
 }
 
@@ -165,7 +162,7 @@ static void read_evaluations(const json &manifest, checkpoint_info &info) {
   // Null: not finite; where nothing is known of the best one, not evaluated.
   const bool keeps_null = manifest.contains("best_evaluation");
   for (auto &[name, value] : manifest.items())
-    if (name.rfind(held_out_prefix, 0) == 0 && (keeps_null || !value.is_null()))
+    if (name.starts_with(held_out_prefix) && (keeps_null || !value.is_null()))
       info.evaluated.emplace_back(name.substr(strlen(held_out_prefix)),
                                   value.is_null() ? NAN : value.get<double>());
   std::stable_partition(info.evaluated.begin(), info.evaluated.end(),
@@ -422,11 +419,11 @@ void recover_checkpoints(const std::string &folder, file_operations &files) {
   std::sort(left.begin(), left.end(), std::greater<>());
   for (const std::string &name : left)
     for (const char *prefix : {temporary_prefix, removed_prefix}) {
-      if (name.rfind(prefix, 0) != 0)
+      if (!name.starts_with(prefix))
         continue;
       std::string path = folder + "/" + name, final = name.substr(strlen(prefix));
       std::optional<checkpoint_info> whole;
-      if (is_checkpoint_name(final) && !fs::exists(folder + "/" + final, error))
+      if (is_checkpoint_name(final) && !exists(folder + "/" + final))
         whole = whole_checkpoint(path);
       if (!whole)
         files.remove_tree(path); // what stays is removed by the next start
@@ -479,7 +476,7 @@ checkpoint_info find_checkpoint(const std::string &which, const std::string &fol
   if (which != "latest" && !has_checkpoints(path) &&
       std::filesystem::is_directory(path + "/checkpoints", ignored))
     path += "/checkpoints"; // a run's folder
-  if (std::filesystem::exists(path + "/manifest.json", ignored)) {
+  if (exists(path + "/manifest.json")) {
     checkpoint_info info = read_manifest(path);
     check_model(info, program);
     verify_files(info);

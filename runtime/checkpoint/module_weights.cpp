@@ -17,7 +17,6 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <vector>
@@ -87,13 +86,10 @@ source_list sources_in(const weights &file, const program &program) {
 std::vector<char> values_in(weights &file, const std::string &name, const tensor_view &like,
                             const std::vector<int64_t> &shape) {
   const std::vector<int64_t> &stored = file.find(name)->shape;
-  auto elements = [](const std::vector<int64_t> &sizes) {
-    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-  };
-  const int64_t count = elements(shape);
+  const int64_t count = elements_of(shape);
   tensor_view view = like;
   view.name = name;
-  view.shape = elements(stored) == count ? stored : shape;
+  view.shape = elements_of(stored) == count ? stored : shape;
   view.bytes = count * bytes_of(like.type);
   std::vector<char> values(static_cast<size_t>(view.bytes));
   view.data = values.data();
@@ -241,14 +237,11 @@ std::vector<std::string> unknown_tensors(const weights &file, const program &pro
     known.insert(initializer.onnx_name);
   for (const state_constant &constant : program.state_constants)
     known.insert(constant.name);
-  const std::string counter = "num_batches_tracked";
   std::vector<std::string> others;
-  for (const auto &[name, tensor] : file.tensors()) {
-    const bool counts = name.size() >= counter.size() &&
-                        name.compare(name.size() - counter.size(), counter.size(), counter) == 0;
-    if (!known.count(name) && !counts && !name.starts_with(padding_prefix))
+  for (const auto &[name, tensor] : file.tensors())
+    if (!known.count(name) && !name.ends_with("num_batches_tracked") &&
+        !name.starts_with(padding_prefix))
       others.push_back(without_controls(name));
-  }
   return others;
 }
 

@@ -27,14 +27,7 @@ constexpr int deepest_index = 2;            // the map in an object
   throw failure(exit_checkpoint, path + ": " + why);
 }
 
-bool begins_with(const std::string &text, const std::string &begin) {
-  return text.compare(0, begin.size(), begin) == 0;
-}
-
-bool is_index(const std::string &path) {
-  const size_t length = strlen(index_end);
-  return path.size() >= length && path.compare(path.size() - length, length, index_end) == 0;
-}
+bool is_index(const std::string &path) { return path.ends_with(index_end); }
 
 // The checkpoint whose manifest the file is; empty: it is none.
 std::string checkpoint_of(const fs::path &file) {
@@ -61,7 +54,7 @@ std::string main_file_of(const std::string &path) {
   const std::string whole = path + "/" + whole_name;
   for (const std::string &file :
        {whole + index_end, whole, path + "/" + adapter_weights, path + "/" + manifest_name})
-    if (fs::exists(file, ignored))
+    if (exists(file))
       return file;
   if (const std::string newest = newest_checkpoint(path); !newest.empty())
     return newest + "/" + manifest_name;
@@ -190,7 +183,7 @@ void weights::add_checkpoint(const std::string &folder) {
   for (const checkpoint_info::file &entry : info.files) {
     const opened_file &file = open(info.path + "/" + entry.name);
     for (const auto &[name, tensor] : file.index.tensors)
-      if (!begins_with(name, state_prefix))
+      if (!name.starts_with(state_prefix))
         add(name, file);
   }
 }
@@ -223,7 +216,7 @@ void weights::rename(const std::function<std::string(const std::string &)> &rena
 std::string weights::drop_wrapper() {
   for (std::string wrapper : wrappers) {
     if (tensors_.empty() || !std::all_of(tensors_.begin(), tensors_.end(), [&](const auto &entry) {
-          return begins_with(entry.first, wrapper);
+          return entry.first.starts_with(wrapper);
         }))
       continue;
     rename([&](const std::string &name) { return name.substr(wrapper.size()); });

@@ -13,7 +13,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <glob.h>
 
 namespace trainc {
@@ -21,20 +20,10 @@ namespace {
 
 constexpr const char *safetensors_ending = ".safetensors";
 
-bool ends_with(const std::string &text, const std::string &ending) {
-  return text.size() >= ending.size() &&
-         text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
-}
-
-bool is_file(const std::string &path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 // FILE.safetensors:TENSOR apart; no tensor where the name is that of a file.
 std::pair<std::string, std::string> apart(const std::string &name) {
   size_t colon = name.find(std::string(safetensors_ending) + ":");
-  if (colon == std::string::npos || is_file(name))
+  if (colon == std::string::npos || exists(name))
     return {name, ""};
   colon += strlen(safetensors_ending);
   return {name.substr(0, colon), name.substr(colon + 1)};
@@ -206,7 +195,7 @@ template <typename Describe> data_array open_pieces(const std::string &name, Des
 
 std::vector<std::string> files_of(const std::string &name) {
   std::string pattern = apart(name).first;
-  if (is_file(pattern) || pattern.find_first_of("*?[") == std::string::npos)
+  if (exists(pattern) || pattern.find_first_of("*?[") == std::string::npos)
     return {pattern};
   glob_t found = {};
   int status = glob(pattern.c_str(), 0, nullptr, &found);
@@ -222,7 +211,7 @@ std::vector<std::string> files_of(const std::string &name) {
 weighted_name weighted(const std::string &item) {
   size_t colon = item.rfind(':');
   double weight = 0;
-  if (colon == std::string::npos || is_file(item))
+  if (colon == std::string::npos || exists(item))
     return {item, 0};
   const char *begin = item.data() + colon + 1, *end = item.data() + item.size();
   auto [stopped, error] = std::from_chars(begin, end, weight);
@@ -266,7 +255,7 @@ data_array open_array(const std::string &name, const std::string &tensor) {
   auto [path, given] = apart(name);
   std::string wanted = given.empty() ? tensor : given;
   return open_pieces(name, [&](std::unique_ptr<input_file> file) {
-    if (ends_with(file->path(), safetensors_ending))
+    if (file->path().ends_with(safetensors_ending))
       return describe_safetensors(std::move(file), wanted);
     return describe_npy(std::move(file));
   });
@@ -276,9 +265,9 @@ data_array open_tokens(const std::string &name, std::optional<file_type> raw_typ
                        int64_t vocabulary) {
   std::string tensor = apart(name).second;
   data_array array = open_pieces(name, [&](std::unique_ptr<input_file> file) {
-    if (ends_with(file->path(), safetensors_ending))
+    if (file->path().ends_with(safetensors_ending))
       return describe_safetensors(std::move(file), tensor.empty() ? "tokens" : tensor);
-    if (ends_with(file->path(), ".npy"))
+    if (file->path().ends_with(".npy"))
       return describe_npy(std::move(file));
     return describe_tokens(std::move(file), raw_type, vocabulary);
   });

@@ -95,11 +95,7 @@ void replace_file(const std::string &path, const std::string &text, file_operati
   file.publish();
 }
 
-bool can_replace(const std::string &path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored) ||
-         std::filesystem::exists(temporary_of(path), ignored);
-}
+bool can_replace(const std::string &path) { return exists(path) || exists(temporary_of(path)); }
 
 void check_output_path(const std::string &path, const std::vector<std::string> &kept,
                        const char *why, const char *option) {
@@ -108,7 +104,7 @@ void check_output_path(const std::string &path, const std::vector<std::string> &
     auto refuse = [&](const char *reason) {
       throw failure(exit_usage, name + ": " + reason + "\n  try: " + option + " with another file");
     };
-    const bool is_there = fs::exists(name, ignored);
+    const bool is_there = exists(name);
     if (is_there && !fs::is_regular_file(name, ignored))
       refuse("is not a regular file, and the result would take its place");
     if (is_there && fs::exists(fs::path(name).parent_path() / "manifest.json", ignored))

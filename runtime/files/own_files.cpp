@@ -72,7 +72,7 @@ std::string frozen_file_now(const std::string &was, const std::string &folder,
   if (!frozen_data.empty())
     return fs::is_regular_file(frozen_data, ignored) ? frozen_data : frozen_data + "/" + name;
   const std::string beside = folder + "/" + name;
-  return !fs::exists(was, ignored) && fs::exists(beside, ignored) ? beside : was;
+  return !exists(was) && exists(beside) ? beside : was;
 }
 
 std::vector<std::string> own_files(const std::string &frozen_data) {
@@ -91,8 +91,7 @@ std::vector<std::string> own_files(const std::string &frozen_data) {
 
 std::string own_file(const std::string &folder, const std::string &name) {
   std::string early = folder + "/" + files_of_prefix + own_build_id() + "/" + name;
-  std::error_code error;
-  return std::filesystem::exists(early, error) ? early : folder + "/" + name;
+  return exists(early) ? early : folder + "/" + name;
 }
 
 } // namespace trainc

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 bool begins(const std::string &text, std::initializer_list<const char *> words) {
   return std::any_of(words.begin(), words.end(),
-                     [&](const char *word) { return text.rfind(word, 0) == 0; });
+                     [&](const char *word) { return text.starts_with(word); });
 }
 
 // Without links on the way, as far as it is there.

@@ -46,13 +46,6 @@ planned_function function_of(const planned_entry &entry) {
 
 } // namespace
 
-int64_t placed_tensor::elements() const {
-  int64_t count = 1;
-  for (int64_t size : shape)
-    count *= size;
-  return count;
-}
-
 std::map<std::string, planned_function> placed_tensors(const plan &plan) {
   std::map<std::string, planned_function> functions;
   try {

@@ -3,8 +3,8 @@
 // Which tensors the entry functions have, and where they lie when a step has ended.
 #pragma once
 
+#include "runtime/files/tensor_view.h"
 #include "runtime/plan/plan.h"
-#include "runtime/program.h"
 
 #include <map>
 #include <string>
@@ -14,7 +14,7 @@ namespace trainc {
 
 // What the name of a gradient begins with, before that of the value.
 constexpr const char *of_gradient = "gradient of ";
-inline bool is_gradient(const std::string &name) { return name.rfind(of_gradient, 0) == 0; }
+inline bool is_gradient(const std::string &name) { return name.starts_with(of_gradient); }
 
 struct placed_tensor {
   std::string name; // `h.0.mlp.act`, `gradient of h.0.mlp.act`
@@ -24,7 +24,7 @@ struct placed_tensor {
   std::vector<int64_t> shape;
   int64_t row_pitch; // elements from one row to the next; 0: they follow one another
 
-  int64_t elements() const;
+  int64_t elements() const { return elements_of(shape); }
 };
 
 struct planned_function {
