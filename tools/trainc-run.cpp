@@ -161,7 +161,7 @@ bool readParameters(const Model &model, const std::string &path, mlir::MLIRConte
     return true;
   try {
     input_file file(path, exit_data);
-    safetensors_index index = read_safetensors_index(file, exit_data);
+    safetensors_index index = read_safetensors_index(file);
     for (auto &[name, stored] : index.tensors)
       if (llvm::none_of(model.parameters, [&](const Parameter &p) { return p.name == name; }) &&
           !llvm::StringRef(name).starts_with("optimizer/"))

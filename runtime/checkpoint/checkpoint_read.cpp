@@ -34,14 +34,14 @@ constexpr const char *checksum_member = ",\n  \"crc32c\": \"";
 std::string manifest_text(const std::string &path) {
   input_file file(path, exit_checkpoint);
   if (file.size() > largest_manifest)
-    refuse(path, "is too large for a manifest");
+    file.refuse("is too large for a manifest");
   std::string text = file.whole_text();
   size_t end = text.rfind(checksum_member);
   if (end == std::string::npos)
-    refuse(path, "is truncated");
+    file.refuse("is truncated");
   std::string expected = format_text("%s%08x\"\n}\n", checksum_member, crc32c(0, text.data(), end));
   if (text.substr(end) != expected)
-    refuse(path, "is damaged: its checksum does not agree");
+    file.refuse("is damaged: its checksum does not agree");
   return text;
 }
 
@@ -238,17 +238,17 @@ void verify_files(const checkpoint_info &info) {
   for (const checkpoint_info::file &entry : info.files) {
     input_file file(info.path + "/" + entry.name, exit_checkpoint);
     if (file.size() != entry.bytes)
-      refuse(file.path(),
-             format_text("has %lld bytes, the manifest says %lld",
-                         static_cast<long long>(file.size()), static_cast<long long>(entry.bytes)));
+      file.refuse(format_text("has %lld bytes, the manifest says %lld",
+                              static_cast<long long>(file.size()),
+                              static_cast<long long>(entry.bytes)));
     for (size_t index = 0; index < entry.block_checksums.size(); ++index) {
       int64_t begin = static_cast<int64_t>(index) * block_bytes;
       int64_t length = std::min(block_bytes, entry.bytes - begin);
       file.read(begin, block.data(), length);
       if (crc32c(0, block.data(), static_cast<size_t>(length)) != entry.block_checksums[index])
-        refuse(file.path(),
-               format_text("is damaged between bytes %lld and %lld", static_cast<long long>(begin),
-                           static_cast<long long>(begin) + length));
+        file.refuse(format_text("is damaged between bytes %lld and %lld",
+                                static_cast<long long>(begin),
+                                static_cast<long long>(begin) + length));
     }
   }
 }
@@ -306,7 +306,7 @@ public:
   explicit tensor_files(const checkpoint_info &info) : info_(info) {
     for (const checkpoint_info::file &entry : info.files) {
       auto file = std::make_unique<input_file>(info.path + "/" + entry.name, exit_checkpoint);
-      safetensors_index index = read_safetensors_index(*file, exit_checkpoint);
+      safetensors_index index = read_safetensors_index(*file);
       for (auto &[name, tensor] : index.tensors)
         if (!holder_.emplace(name, files_.size()).second)
           refuse(info.path, "names tensor '" + name + "' in two files");
@@ -318,7 +318,7 @@ public:
     if (found == holder_.end())
       refuse(info_.path, "has no tensor '" + tensor.name + "'");
     const opened &entry = files_[found->second];
-    read_tensor(*entry.file, entry.index, tensor, access, exit_checkpoint);
+    read_tensor(*entry.file, entry.index, tensor, access);
   }
 
   std::set<std::string> names() const {

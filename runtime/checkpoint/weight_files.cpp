@@ -138,7 +138,7 @@ file_content content_of_weights(const std::string &path) {
 
 weights::opened_file::opened_file(const std::string &path) : file(path, exit_checkpoint) {
   refuse_pickle(file);
-  index = read_safetensors_index(file, exit_checkpoint);
+  index = read_safetensors_index(file);
   const auto content = index.metadata.find(content_entry);
   const std::string holds = content == index.metadata.end() ? "" : content->second;
   if (holds == content_gradients || holds == content_dump)
@@ -230,8 +230,7 @@ void weights::read(const tensor_view &target, arena_access &arenas) {
   const std::string &type = tensors_.at(target.name).type;
   tensor_view view = target;
   view.name = at.name;
-  read_tensor(at.file->file, at.file->index, view, arenas, exit_checkpoint,
-              taken_types::all_floats);
+  read_tensor(at.file->file, at.file->index, view, arenas, taken_types::all_floats);
   if (type != safetensors_name_of(target.type))
     converted_[type].insert(target.name);
 }

@@ -77,7 +77,7 @@ described describe_npy(std::unique_ptr<input_file> file) {
 
 described describe_safetensors(std::unique_ptr<input_file> file, const std::string &tensor) {
   const std::string &path = file->path();
-  safetensors_index index = read_safetensors_index(*file, exit_data);
+  safetensors_index index = read_safetensors_index(*file);
   auto found = index.tensors.find(tensor);
   if (found == index.tensors.end()) {
     std::string known;

@@ -219,23 +219,21 @@ static bool raise_file_limit() {
 
 input_file::input_file(const std::string &path, int failure_code)
     : path_(path), failure_code_(failure_code) {
-  auto refuse = [&](const char *why) {
-    throw failure(static_cast<exit_code>(failure_code_), path + ": cannot be read: " + why);
-  };
   constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK; // a pipe would wait for a writer
   file_ = ::open(path.c_str(), flags);
   if (file_ < 0 && errno == EMFILE && raise_file_limit()) // data may lie in thousands of files
     file_ = ::open(path.c_str(), flags);
   if (file_ < 0)
-    refuse(strerror(errno));
+    refuse(std::string("cannot be read: ") + strerror(errno));
   struct stat information;
   if (fstat(file_, &information) != 0 || !S_ISREG(information.st_mode)) {
     ::close(file_);
-    mode_t kind = information.st_mode & S_IFMT;
-    refuse(kind == S_IFDIR    ? "not a regular file but a folder"
-           : kind == S_IFIFO  ? "not a regular file but a pipe"
-           : kind == S_IFSOCK ? "not a regular file but a socket"
-                              : "not a regular file but a device");
+    const mode_t mode = information.st_mode;
+    const char *kind = S_ISDIR(mode)    ? "folder"
+                       : S_ISFIFO(mode) ? "pipe"
+                       : S_ISSOCK(mode) ? "socket"
+                                        : "device";
+    refuse(std::string("cannot be read: not a regular file but a ") + kind);
   }
   size_ = information.st_size;
 }
@@ -249,15 +247,18 @@ void input_file::read(int64_t offset, void *target, int64_t size) const {
     if (got < 0 && errno == EINTR)
       continue;
     if (got <= 0)
-      throw failure(static_cast<exit_code>(failure_code_),
-                    format_text("%s: %lld bytes expected at offset %lld, but %s", path_.c_str(),
-                                static_cast<long long>(size), static_cast<long long>(offset),
-                                got == 0 ? "the file ends there" : strerror(errno)));
+      refuse(format_text("%lld bytes expected at offset %lld, but %s", static_cast<long long>(size),
+                         static_cast<long long>(offset),
+                         got == 0 ? "the file ends there" : strerror(errno)));
     note_work();
     bytes += got;
     offset += got;
     size -= got;
   }
+}
+
+void input_file::refuse(const std::string &why) const {
+  throw failure(static_cast<exit_code>(failure_code_), path_ + ": " + why);
 }
 
 std::string input_file::whole_text() const {

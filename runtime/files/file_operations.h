@@ -73,6 +73,8 @@ public:
   input_file &operator=(const input_file &) = delete;
   void read(int64_t offset, void *target, int64_t size) const;
   std::string whole_text() const;
+  // Throws such a `failure`: "PATH: why".
+  [[noreturn]] void refuse(const std::string &why) const;
   int64_t size() const { return size_; }
   const std::string &path() const { return path_; }
   int descriptor() const { return file_; }

@@ -81,7 +81,7 @@ std::vector<std::string> own_files(const std::string &frozen_data) {
                                  own_file(own_folder(), own_template)};
   try { // what else it maps; who needs the file says what is wrong with it
     const input_file file(parameters, exit_checkpoint);
-    for (const auto &[key, path] : read_safetensors_index(file, exit_checkpoint).metadata)
+    for (const auto &[key, path] : read_safetensors_index(file).metadata)
       if (key.starts_with(frozen_file_prefix))
         files.push_back(frozen_file_now(path, own_folder(), frozen_data));
   } catch (const failure &) {

@@ -40,8 +40,7 @@ int64_t bytes_of_stored(const std::string &name) {
 
 class index_reader {
 public:
-  index_reader(const input_file &file, int failure_code)
-      : file_(file), failure_code_(failure_code) {}
+  explicit index_reader(const input_file &file) : file_(file) {}
 
   safetensors_index read() {
     json header = parse(header_text());
@@ -58,8 +57,7 @@ public:
 
 private:
   [[noreturn]] void refuse(const std::string &why) {
-    throw failure(static_cast<exit_code>(failure_code_),
-                  file_.path() + ": " + without_controls(why)); // one line
+    file_.refuse(without_controls(why)); // one line
   }
 
   std::string header_text() {
@@ -160,7 +158,6 @@ private:
   }
 
   const input_file &file_;
-  int failure_code_;
   int64_t data_begin_ = 0;
 };
 
@@ -228,27 +225,24 @@ std::optional<file_type> data_type_of_stored(const std::string &name) {
   return std::nullopt;
 }
 
-safetensors_index read_safetensors_index(const input_file &file, int failure_code) {
-  return index_reader(file, failure_code).read();
+safetensors_index read_safetensors_index(const input_file &file) {
+  return index_reader(file).read();
 }
 
 void read_tensor(const input_file &file, const safetensors_index &index, const tensor_view &target,
-                 arena_access &arenas, int failure_code, taken_types types) {
-  auto refuse = [&](const std::string &why) {
-    throw failure(static_cast<exit_code>(failure_code), file.path() + ": " + why);
-  };
+                 arena_access &arenas, taken_types types) {
   auto found = index.tensors.find(target.name);
   if (found == index.tensors.end())
-    refuse("has no tensor '" + target.name + "'");
+    file.refuse("has no tensor '" + target.name + "'");
   const stored_tensor &stored = found->second;
   if (stored.shape != target.shape)
-    refuse("tensor '" + target.name + "' has shape " + shape_text(stored.shape) +
-           "; the model has " + shape_text(target.shape));
+    file.refuse("tensor '" + target.name + "' has shape " + shape_text(stored.shape) +
+                "; the model has " + shape_text(target.shape));
   bool same = stored.type == safetensors_name_of(target.type);
   const std::optional<file_type> type = data_type_of_stored(stored.type);
   if (!same && !(type && fills(*type, target.type, types)))
-    refuse("tensor '" + target.name + "' has type " + stored.type + "; the model has " +
-           safetensors_name_of(target.type));
+    file.refuse("tensor '" + target.name + "' has type " + stored.type + "; the model has " +
+                safetensors_name_of(target.type));
   const auto expected = index.metadata.find(tensor_checksum_prefix + target.name);
   running_checksum checksum;
   in_transfers(target.bytes, [&](int64_t begin, int64_t bytes) {
@@ -265,10 +259,10 @@ void read_tensor(const input_file &file, const safetensors_index &index, const t
   // Ranks that share the arena may leave the reading to one of them.
   if (expected != index.metadata.end() && checksum.bytes() == stored.bytes &&
       checksum.digits() != expected->second)
-    refuse("tensor '" + target.name +
-           "' has other values than its checksum says\n  try: the file as it was written, or "
-           "without the entry " +
-           expected->first + " of its metadata");
+    file.refuse("tensor '" + target.name +
+                "' has other values than its checksum says\n  try: the file as it was written, or "
+                "without the entry " +
+                expected->first + " of its metadata");
 }
 
 } // namespace trainc

@@ -43,8 +43,8 @@ constexpr char content_entry[] = "content", content_gradients[] = "gradients",
 
 // Validates everything: header size, JSON, duplicate names, types, shapes against
 // byte ranges, ranges that cover the data without hole or overlap. Throws
-// `failure` with `failure_code`.
-safetensors_index read_safetensors_index(const input_file &file, int failure_code);
+// the file's `failure`.
+safetensors_index read_safetensors_index(const input_file &file);
 
 // Which other types of a file may fill a tensor of floats.
 enum class taken_types { narrower, all_floats };
@@ -52,6 +52,6 @@ enum class taken_types { narrower, all_floats };
 // Fills `target`, which lies in an arena, from the stored tensor of that name; an F32 tensor may
 // fill an f64 one. Throws when it is missing or differs in type or shape.
 void read_tensor(const input_file &file, const safetensors_index &index, const tensor_view &target,
-                 arena_access &arenas, int failure_code, taken_types types = taken_types::narrower);
+                 arena_access &arenas, taken_types types = taken_types::narrower);
 
 } // namespace trainc

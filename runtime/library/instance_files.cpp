@@ -39,9 +39,9 @@ void library_instance::load_initial_parameters() {
                   path + ": is missing; the compiler wrote it with the library\n  try: a folder "
                          "that has it; or no_files, and parameters of your own");
   input_file file(path, exit_checkpoint);
-  const safetensors_index index = read_safetensors_index(file, exit_checkpoint);
+  const safetensors_index index = read_safetensors_index(file);
   for (const tensor_view &tensor : parameter_tensors(program_, target_.places()))
-    read_tensor(file, index, tensor, target_, exit_checkpoint);
+    read_tensor(file, index, tensor, target_);
 }
 
 std::vector<char> library_instance::parameters_now() {

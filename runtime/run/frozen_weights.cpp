@@ -74,7 +74,7 @@ void frozen_weights::map(const std::string &path, int64_t begin, int64_t bytes, 
 frozen_weights::frozen_weights(const program &program, const std::string &path,
                                const std::string &folder) {
   const input_file file(path, exit_checkpoint);
-  const safetensors_index index = read_safetensors_index(file, exit_checkpoint);
+  const safetensors_index index = read_safetensors_index(file);
   bytes_ = static_cast<size_t>((program.frozen_bytes + page - 1) / page * page);
   void *reserved =
       mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -100,9 +100,9 @@ void run::load_initial_parameters() {
     std::string path = own_file(folder, own_parameters);
     check_is_there(path);
     input_file file(path, exit_checkpoint);
-    safetensors_index index = read_safetensors_index(file, exit_checkpoint);
+    safetensors_index index = read_safetensors_index(file);
     for (const tensor_view &tensor : kept_parameter_tensors(prog, places()))
-      read_tensor(file, index, tensor, target, exit_checkpoint);
+      read_tensor(file, index, tensor, target);
   });
 }
 

@@ -150,7 +150,7 @@ void read_manifest_of_data(const std::string &bytes) {
 void read_safetensors(const std::string &bytes) {
   std::string path = folder().write("a.safetensors", bytes);
   input_file file(path, exit_checkpoint);
-  safetensors_index index = read_safetensors_index(file, exit_checkpoint);
+  safetensors_index index = read_safetensors_index(file);
   for (auto &[name, tensor] : index.tensors)
     require(tensor.offset + tensor.bytes <= file.size(), "a tensor that ends behind its file");
   for (const tensor_view &tensor : state_tensors(trainer_program, memory().places))

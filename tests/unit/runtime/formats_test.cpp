@@ -120,7 +120,7 @@ std::string tensors_problem(const std::string &bytes) {
   scratch_folder folder;
   input_file file(folder.write("x.safetensors", bytes), exit_checkpoint);
   try {
-    read_safetensors_index(file, exit_checkpoint);
+    read_safetensors_index(file);
   } catch (const failure &error) {
     EXPECT_EQ(error.code, exit_checkpoint);
     return error.message;
@@ -142,26 +142,26 @@ TEST(Safetensors, RoundTrip) {
 
   scratch_folder folder;
   input_file file(folder.write("x.safetensors", bytes), exit_checkpoint);
-  safetensors_index index = read_safetensors_index(file, exit_checkpoint);
+  safetensors_index index = read_safetensors_index(file);
   EXPECT_EQ(index.metadata.at("loss"), "2.5");
   ASSERT_EQ(index.tensors.size(), 3u);
   host_access access;
   float read[6] = {};
   tensors[0].data = reinterpret_cast<char *>(read);
-  read_tensor(file, index, tensors[0], access, exit_checkpoint);
+  read_tensor(file, index, tensors[0], access);
   EXPECT_TRUE(std::equal(values, values + 6, read));
 
   double wide[6] = {};
   tensors[0].type = data_type::f64;
   tensors[0].bytes = 48;
   tensors[0].data = reinterpret_cast<char *>(wide);
-  read_tensor(file, index, tensors[0], access, exit_checkpoint);
+  read_tensor(file, index, tensors[0], access);
   EXPECT_EQ(wide[5], 6.0);
 
   tensors[0].shape = {3, 2};
-  EXPECT_THROW(read_tensor(file, index, tensors[0], access, exit_checkpoint), failure);
+  EXPECT_THROW(read_tensor(file, index, tensors[0], access), failure);
   tensors[0].name = "absent";
-  EXPECT_THROW(read_tensor(file, index, tensors[0], access, exit_checkpoint), failure);
+  EXPECT_THROW(read_tensor(file, index, tensors[0], access), failure);
 }
 
 TEST(Safetensors, RefusesHostileFiles) {
