@@ -268,9 +268,9 @@ private:
   int write_own_file();
   int write_block_wise(int file, const char *data, int64_t bytes);
   int write_tensor(int file, size_t number, const char *copy);
-  int write_manifest(const run_position &at);
-  int write_small_file(const path_text &path, const char *text, int64_t bytes);
-  int publish(const run_position &at);
+  int write_manifest();
+  template <typename Write> int write_file(const path_text &path, const Write &write);
+  int publish();
   void forget(int64_t step);
   bool make_folder();
   enum class stage { over, failed, files, names };

@@ -301,44 +301,41 @@ char *checkpoint_writer::copy_piece(size_t number, const char *place, int64_t &b
   return writes ? copy + bytes : copy;
 }
 
+// A new file, durable once write(file) has filled it.
+template <typename Write>
+int checkpoint_writer::write_file(const path_text &path, const Write &write) {
+  int file = files_.create(path);
+  if (file < 0)
+    return failed("create");
+  int error = write(file);
+  if (!error && files_.sync(file) != 0)
+    error = failed("fsync");
+  if (files_.close(file) != 0 && !error)
+    error = failed("close");
+  return error;
+}
+
 int checkpoint_writer::write_own_file() {
   blocks_done_ = 0;
   block_checksum_ = 0;
   block_fill_ = 0;
-  int file = files_.create(file_in(folder_of(temporary_prefix, at_.step), member_, members()));
-  if (file < 0)
-    return failed("create");
-  int error = write_block_wise(file, own_header_.data(), static_cast<int64_t>(own_header_.size()));
-  const char *copy = snapshot_.data();
-  for (size_t number : own_) {
-    if (!error)
-      error = write_tensor(file, number, copy);
-    copy += copies_ ? tensors_[number].bytes : 0;
-  }
-  if (block_fill_ > 0)
-    checksums_[blocks_done_++] = block_checksum_;
-  if (!error && files_.sync(file) != 0)
-    error = failed("fsync");
-  if (files_.close(file) != 0 && !error)
-    error = failed("close");
-  return error;
+  const path_text path = file_in(folder_of(temporary_prefix, at_.step), member_, members());
+  return write_file(path, [this](int file) {
+    int error =
+        write_block_wise(file, own_header_.data(), static_cast<int64_t>(own_header_.size()));
+    const char *copy = snapshot_.data();
+    for (size_t number : own_) {
+      if (!error)
+        error = write_tensor(file, number, copy);
+      copy += copies_ ? tensors_[number].bytes : 0;
+    }
+    if (block_fill_ > 0)
+      checksums_[blocks_done_++] = block_checksum_;
+    return error;
+  });
 }
 
-int checkpoint_writer::write_small_file(const path_text &path, const char *text, int64_t bytes) {
-  int file = files_.create(path);
-  if (file < 0)
-    return failed("create");
-  int error = 0;
-  if (files_.write_all(file, text, static_cast<size_t>(bytes)) != 0)
-    error = failed("write");
-  if (!error && files_.sync(file) != 0)
-    error = failed("fsync");
-  if (files_.close(file) != 0 && !error)
-    error = failed("close");
-  return error;
-}
-
-int checkpoint_writer::write_manifest(const run_position &at) {
+int checkpoint_writer::write_manifest() {
   char *text = manifest_.data();
   size_t used = 0;
   auto print = [&](const char *pattern, auto... values) {
@@ -346,11 +343,11 @@ int checkpoint_writer::write_manifest(const run_position &at) {
   };
   print("{\n  \"format\": \"trainc checkpoint 1\",\n  \"model\": %s,\n", program_json_.c_str());
   print("  \"fingerprint\": \"%016" PRIx64 "\",\n  %s,\n  \"step\": %" PRId64 ",\n",
-        program_.fingerprint, computed_json_.c_str(), at.step);
+        program_.fingerprint, computed_json_.c_str(), at_.step);
   print("  \"batches_taken\": %" PRId64 ",\n  \"skipped_steps\": %" PRId64
         ",\n  \"samples_per_batch\": %" PRId64 ",\n  \"seed\": %" PRIu64
         ",\n  \"data_order\": %" PRId64 ",\n  \"sequence\": %" PRIu64 ",\n",
-        at.batches_taken, at.skipped_steps, order_.samples_per_batch, order_.seed, order_.number,
+        at_.batches_taken, at_.skipped_steps, order_.samples_per_batch, order_.seed, order_.number,
         sequence_);
   print("%s", written_by_json_.c_str());
   char loss[32], number[32];
@@ -360,18 +357,19 @@ int checkpoint_writer::write_manifest(const run_position &at) {
           json_number(loss, choice->holdout), choice->shuffles ? "true" : "false",
           word_of(leftover_words, choice->rest), choice->overfit);
   print("  \"losses\": {\"count\": %" PRId64 ", \"mean\": %s, \"variance\": %s},\n",
-        at.losses.count, json_number(loss, at.losses.mean),
-        json_number(number, at.losses.variance));
-  if (at.scale.factor != 0)
+        at_.losses.count, json_number(loss, at_.losses.mean),
+        json_number(number, at_.losses.variance));
+  if (at_.scale.factor != 0)
     print("  \"loss_scale\": {\"factor\": %s, \"finite_steps\": %" PRId64 "},\n",
-          json_number(number, at.scale.factor), at.scale.finite_steps);
-  print("  \"loss\": %s,\n", json_number(loss, at.loss));
+          json_number(number, at_.scale.factor), at_.scale.finite_steps);
+  print("  \"loss\": %s,\n", json_number(loss, at_.loss));
   for (size_t i = 0; i < evaluated_.size(); ++i)
     print("  %s: %s,\n", evaluated_members_[i].c_str(), json_number(number, evaluated_[i].value));
-  if (at.best.step > 0 || at.best.later > 0)
+  if (at_.best.step > 0 || at_.best.later > 0)
     print("  \"best_evaluation\": {\"metric\": %s, \"step\": %" PRId64
           ", \"value\": %s, \"later\": %" PRId64 "},\n",
-          watched_json_.c_str(), at.best.step, json_number(number, at.best.value), at.best.later);
+          watched_json_.c_str(), at_.best.step, json_number(number, at_.best.value),
+          at_.best.later);
   print("  \"files\": [");
   for (int member = 0; member < members(); ++member) {
     const auto i = static_cast<size_t>(member);
@@ -387,14 +385,15 @@ int checkpoint_writer::write_manifest(const run_position &at) {
   print("\n  ]");
   uint32_t checksum = crc32c(0, text, used);
   print(",\n  \"crc32c\": \"%08x\"\n}\n", checksum);
-  return write_small_file(manifest_in(folder_of(temporary_prefix, at.step)), text,
-                          static_cast<int64_t>(used));
+  return write_file(manifest_in(folder_of(temporary_prefix, at_.step)), [&](int file) {
+    return files_.write_all(file, text, used) != 0 ? failed("write") : 0;
+  });
 }
 
 // Gives the complete folder its name.
-int checkpoint_writer::publish(const run_position &at) {
-  const path_text written = folder_of(temporary_prefix, at.step), name = folder_of("", at.step),
-                  removed = folder_of(removed_prefix, at.step);
+int checkpoint_writer::publish() {
+  const path_text written = folder_of(temporary_prefix, at_.step), name = folder_of("", at_.step),
+                  removed = folder_of(removed_prefix, at_.step);
   if (files_.sync_path(written) != 0)
     return failed("fsync");
   const bool replaces = access(name, F_OK) == 0;
@@ -417,10 +416,10 @@ int checkpoint_writer::publish(const run_position &at) {
     return error;
   }
   if (replaces)
-    forget(at.step);
+    forget(at_.step);
   if (kept_.size() < kept_.capacity())
     kept_.push_back(
-        {at.step, sequence_, members(), metric_of(policy_.best_by, at.loss, evaluated_)});
+        {at_.step, sequence_, members(), metric_of(policy_.best_by, at_.loss, evaluated_)});
   return 0;
 }
 
@@ -552,8 +551,8 @@ bool checkpoint_writer::proceed() {
       auto *own = static_cast<checkpoint_writer *>(writer);
       int &error = own->error_;
       own->names_.start();
-      if (!(error = own->write_manifest(own->at_)))
-        error = own->publish(own->at_);
+      if (!(error = own->write_manifest()))
+        error = own->publish();
       own->names_.stop();
     });
   return false;
