@@ -84,25 +84,16 @@ std::string name_in_module(const adapter &adapter, const char *which) {
   return std::string(adapter.module) + ".lora_" + which + ".weight";
 }
 
-// As f32, which PEFT has them in.
-std::vector<float> floats_of(const arenas &arenas, const tensor_place &place) {
-  std::vector<float> values(static_cast<size_t>(element_count(place)));
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<float>(number_at(
-        place.type, values_at(arenas, place) + static_cast<int64_t>(i) * bytes_of(place.type)));
-  return values;
-}
-
 void write_matrices(const program &program, const arenas &arenas, output_file &file) {
   std::vector<tensor_view> views;
-  std::vector<std::vector<float>> values;
+  std::vector<std::vector<char>> values; // f32, which PEFT has them in
   for (const adapter &adapter : program.adapters)
     for (auto [which, name] : {std::pair("A", adapter.a), std::pair("B", adapter.b)}) {
       const tensor_place &place = matrix_of(program, name);
-      values.push_back(floats_of(arenas, place));
-      const auto bytes = static_cast<int64_t>(values.back().size() * sizeof(float));
+      values.push_back(wide_values<float>(arenas, place));
       views.push_back({peft_prefix + name_in_module(adapter, which), data_type::f32,
-                       shape_of(place), reinterpret_cast<char *>(values.back().data()), bytes});
+                       shape_of(place), values.back().data(),
+                       static_cast<int64_t>(values.back().size())});
     }
   file.write(safetensors_header(views, {{"format", "pt"}}));
   for (const tensor_view &view : views)
@@ -215,15 +206,13 @@ std::vector<char> merged_values(const program &program, const arenas &arenas,
 }
 
 bool has_merged_values(const program &program, const std::string &parameter) {
-  const auto adapters = program.adapters;
   return quantized_form(program, parameter) ||
-         std::any_of(adapters.begin(), adapters.end(),
-                     [&](const adapter &adapter) { return adapter.weight == parameter; });
+         std::ranges::any_of(program.adapters,
+                             [&](const adapter &adapter) { return adapter.weight == parameter; });
 }
 
 bool is_of_adapter(const program &program, const std::string &parameter) {
-  const auto adapters = program.adapters;
-  return std::any_of(adapters.begin(), adapters.end(), [&](const adapter &adapter) {
+  return std::ranges::any_of(program.adapters, [&](const adapter &adapter) {
     return adapter.a == parameter || adapter.b == parameter;
   });
 }
@@ -260,14 +249,12 @@ void write_adapters(const program &program, const arenas &arenas, const std::str
 }
 
 bool take_adapter_names(weights &file) {
-  const auto &tensors = file.tensors();
-  const bool holds_adapters = std::any_of(tensors.begin(), tensors.end(), [](const auto &entry) {
-    return entry.first.starts_with(peft_prefix);
-  });
-  const bool holds_others = std::any_of(tensors.begin(), tensors.end(), [](const auto &entry) {
+  const bool holds_adapters = std::ranges::any_of(
+      file.tensors(), [](const auto &entry) { return entry.first.starts_with(peft_prefix); });
+  const bool holds_others = std::ranges::any_of(file.tensors(), [](const auto &entry) {
     return entry.first.find(".lora_") == entry.first.npos;
   });
-  if (tensors.empty() || (holds_others && !holds_adapters))
+  if (file.tensors().empty() || (holds_others && !holds_adapters))
     return false;
   file.rename([](const std::string &name) {
     return name.starts_with(peft_prefix) ? name.substr(strlen(peft_prefix)) : name;

@@ -118,10 +118,8 @@ struct initializer {
   const export_initializer *entry;
   const tensor_place *tensor;
   std::vector<int64_t> shape; // of the parameter, as floats
-  const char *name;
-  bool transposed;
-  data_type type;   // in the file
-  const char *data; // without adapters
+  data_type type;             // in the file
+  const char *data;           // without adapters
   int64_t external_offset;
   std::function<std::vector<char>()> merged; // the values with adapters; empty: without any
 
@@ -131,7 +129,7 @@ struct initializer {
   std::string header(const std::string &external_file) const {
     std::string text;
     std::vector<int64_t> sizes = shape;
-    if (transposed)
+    if (entry->transposed)
       std::reverse(sizes.begin(), sizes.end());
     if (entry->integer_type)
       sizes.assign(entry->integer_shape, entry->integer_shape + entry->integer_rank);
@@ -140,7 +138,7 @@ struct initializer {
     put_number(text, tensor_data_type,
                entry->integer_type ? static_cast<uint64_t>(entry->integer_type)
                                    : row_of(type).onnx);
-    put_bytes(text, tensor_name, name);
+    put_bytes(text, tensor_name, entry->onnx_name);
     if (external_file.empty()) {
       put_length(text, tensor_raw_data, static_cast<uint64_t>(bytes()));
     } else {
@@ -178,7 +176,7 @@ private:
   }
 
   void write_values(output_file &out, const elements &values) const {
-    if (!transposed) {
+    if (!entry->transposed) {
       write_elements(out, values, count());
       return;
     }
@@ -263,9 +261,9 @@ std::vector<initializer> initializers_of(const program &program, const arenas &a
     const auto merged = [&program, arenas, &entry, name = tensor.name] {
       return entry.integer_type ? std::vector<char>() : merged_values(program, arenas, name);
     };
-    result.push_back({&entry, &tensor, shape_in_export(program, entry, tensor), entry.onnx_name,
-                      entry.transposed, type_in_file(tensor, entry),
-                      arenas[tensor.arena] + tensor.offset, offset, merged});
+    result.push_back({&entry, &tensor, shape_in_export(program, entry, tensor),
+                      type_in_file(tensor, entry), arenas[tensor.arena] + tensor.offset, offset,
+                      merged});
     int64_t end = offset + result.back().bytes();
     offset = (end + external_alignment - 1) / external_alignment * external_alignment;
   }
@@ -301,7 +299,7 @@ void warn_of_range(const program &program, const arenas &arenas,
     if (entry.is_beyond_range()) {
       if (type)
         names += "', '", verb = "' have";
-      names += entry.name;
+      names += entry.entry->onnx_name;
       type = name_of(entry.type);
     }
   if (type)

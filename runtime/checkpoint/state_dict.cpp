@@ -165,7 +165,7 @@ public:
       forms.push_back({parameter, false, false, {}});
     for (const module_tensor &form : forms) {
       if (!follows_elements && has_other_matrices(form, shape)) {
-        if (std::find(own_.begin(), own_.end(), parameter) == own_.end())
+        if (std::ranges::find(own_, parameter) == own_.end())
           own_.push_back(parameter);
         add_as(state, slot, {parameter, false, false, {}});
         return;
