@@ -51,19 +51,11 @@ number_reader reader_of(number_form form, const quantized_layout &layout) {
   const bool is_integer = form == number_form::u8 || form == number_form::i8;
   if (is_integer && layout.bits == 4)
     return layout.is_signed ? read_halves<true> : read_halves<false>;
-  switch (form) {
-  case number_form::u8:
-    return read_numbers<uint8_t>;
-  case number_form::i8:
-    return read_numbers<int8_t>;
-  case number_form::bf16:
-    return read_numbers<bfloat16>;
-  case number_form::f16:
-    return read_numbers<float16>;
-  case number_form::f32:
-    break;
-  }
-  return read_numbers<float>;
+  return form == number_form::u8     ? read_numbers<uint8_t>
+         : form == number_form::i8   ? read_numbers<int8_t>
+         : form == number_form::bf16 ? read_numbers<bfloat16>
+         : form == number_form::f16  ? read_numbers<float16>
+                                     : read_numbers<float>;
 }
 
 number_writer writer_of(number_form form) {
