@@ -36,21 +36,10 @@ constexpr const char *network_advice =
     "ends then, too\n";
 
 const char *name_of(activity what) {
-  switch (what) {
-  case activity::start:
-    return "starting";
-  case activity::computing:
-    return "computing";
-  case activity::exchanging:
-    return "exchanging gradients";
-  case activity::evaluating:
-    return "evaluating";
-  case activity::saving:
-    return "writing a checkpoint";
-  case activity::end:
-    break;
-  }
-  return "ending";
+  static constexpr const char *names[activity_count] = {
+      "starting", "computing", "exchanging gradients", "evaluating", "writing a checkpoint",
+      "ending"};
+  return names[static_cast<size_t>(what)];
 }
 
 } // namespace
