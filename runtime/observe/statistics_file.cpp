@@ -55,11 +55,9 @@ const char *name_of(tensor_kind kind) {
 }
 
 void append_head(std::string &text, const std::string &model, int rank, int ranks) {
-  text.append("{\"format\": ").append(json_text(statistics_format));
-  text.append(", \"version\": ").append(std::to_string(statistics_version));
-  text.append(", \"model\": ").append(json_text(model));
-  text.append(", \"rank\": ").append(std::to_string(rank));
-  text.append(", \"ranks\": ").append(std::to_string(ranks)).append("}\n");
+  text += format_text("{\"format\": \"%s\", \"version\": %d, \"model\": %s, ", statistics_format,
+                      statistics_version, json_text(model).c_str());
+  text += format_text("\"rank\": %d, \"ranks\": %d}\n", rank, ranks);
 }
 
 void append_line(std::string &text, int64_t step, int64_t micro_batch, const watched_tensor &tensor,

@@ -86,14 +86,13 @@ void trace_file::add(rank_trace trace) {
 
 trace_file::event trace_file::described(const rank_trace &of, const trace_slice &slice) const {
   const int64_t begin = nanoseconds(slice.begin);
-  event what = {{"ph", "X"},
-                {"pid", of.rank},
-                {"tid", track_of(slice.kind)},
-                {"ts", microseconds(begin)},
-                {"dur", microseconds(nanoseconds(slice.end) - begin)},
-                {"name", of.names.at(static_cast<size_t>(slice.name))},
-                {"args", event::object()}};
-  return what;
+  return {{"ph", "X"},
+          {"pid", of.rank},
+          {"tid", track_of(slice.kind)},
+          {"ts", microseconds(begin)},
+          {"dur", microseconds(nanoseconds(slice.end) - begin)},
+          {"name", of.names.at(static_cast<size_t>(slice.name))},
+          {"args", event::object()}};
 }
 
 void trace_file::add_slice(const rank_trace &of, const trace_slice &slice) {
