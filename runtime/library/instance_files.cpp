@@ -100,8 +100,7 @@ void library_instance::load(const std::string &path) {
   if (info.path.empty())
     throw failure(exit_checkpoint, path + ": is no checkpoint and holds none\n  try: another path");
   for (const std::string &change : changes_of_computation(info.computed, program_))
-    warning_ +=
-        (warning_.empty() ? "" : "\n") + info.path + ": its parameters were trained with " + change;
+    warn(info.path + ": its parameters were trained with " + change);
   const bool trains = target_.places()[arena_kind::optimizer_state] != nullptr;
   std::vector<tensor_view> loaded = trains ? state_tensors(program_, target_.places())
                                            : parameter_tensors(program_, target_.places());

@@ -122,20 +122,19 @@ template <typename Work> int compute(trainc_model *model, const Work &work) noex
   });
 }
 
-void check_kind(trainc_model_kind kind) {
-  if (kind < TRAINC_MODEL_INPUTS || kind > TRAINC_MODEL_STATES)
-    throw failure(exit_usage, format_text("kind: %d is none\n  try: one that the header names",
-                                          static_cast<int>(kind)));
+bool is_known(trainc_model_kind kind) {
+  return kind >= TRAINC_MODEL_INPUTS && kind <= TRAINC_MODEL_STATES;
 }
 
-std::span<const tensor_view> tensors_of(const library_instance &own, trainc_model_kind kind) {
-  check_kind(kind);
-  return own.tensors(static_cast<library_kind>(kind));
+library_kind kind_of(trainc_model_kind kind) {
+  if (!is_known(kind))
+    throw failure(exit_usage, format_text("kind: %d is none\n  try: one that the header names",
+                                          static_cast<int>(kind)));
+  return static_cast<library_kind>(kind);
 }
 
 const tensor_view &find(const library_instance &own, trainc_model_kind kind, const char *name) {
-  check_kind(kind);
-  return own.tensor(static_cast<library_kind>(kind), name ? name : "");
+  return own.tensor(kind_of(kind), name ? name : "");
 }
 
 int64_t bytes_of_all(std::span<const tensor_view> tensors) {
@@ -154,10 +153,15 @@ void check_memory_of_caller(const char *what, const void *memory, int64_t bytes,
                               static_cast<long long>(bytes), static_cast<long long>(expected)));
 }
 
-void set_result(const library_instance &own, const instance_step &step,
-                trainc_model_result *result) {
-  if (result)
-    *result = {step.loss, step.gradient_norm, step.applied ? 1 : 0, own.step()};
+// Where the caller wants it.
+template <typename Value> void give(Value *to, const Value &value) {
+  if (to)
+    *to = value;
+}
+
+void give_result(const library_instance &own, const instance_step &step,
+                 trainc_model_result *result) {
+  give(result, {step.loss, step.gradient_norm, step.applied ? 1 : 0, own.step()});
 }
 
 const char *text_or(const char *text, const char *what) {
@@ -205,22 +209,21 @@ const char *trainc_model_message(const trainc_model *instance) {
 }
 
 int64_t trainc_model_count(const trainc_model *instance, trainc_model_kind kind) {
-  const bool is_known = kind >= TRAINC_MODEL_INPUTS && kind <= TRAINC_MODEL_STATES;
-  return !instance || !instance->own || !is_known
-             ? -1
-             : static_cast<int64_t>(tensors_of(*instance->own, kind).size());
+  return instance && instance->own && is_known(kind)
+             ? std::ssize(instance->own->tensors(kind_of(kind)))
+             : -1;
 }
 
 int64_t trainc_model_bytes(const trainc_model *instance, trainc_model_kind kind) {
-  const bool is_known = kind >= TRAINC_MODEL_INPUTS && kind <= TRAINC_MODEL_STATES;
-  return !instance || !instance->own || !is_known ? -1
-                                                  : bytes_of_all(tensors_of(*instance->own, kind));
+  return instance && instance->own && is_known(kind)
+             ? bytes_of_all(instance->own->tensors(kind_of(kind)))
+             : -1;
 }
 
 int trainc_model_describe(trainc_model *instance, trainc_model_kind kind, int64_t index,
                           trainc_model_tensor *tensor) {
   return call(instance, [&](library_instance &own) {
-    const auto all = tensors_of(own, kind);
+    const auto all = own.tensors(kind_of(kind));
     if (!tensor || index < 0 || index >= static_cast<int64_t>(all.size()))
       throw failure(exit_usage, format_text("describe: there are %zu tensors of this kind, from 0 "
                                             "on\n  try: a lower index, and an address",
@@ -241,7 +244,7 @@ int trainc_model_read(trainc_model *instance, trainc_model_kind kind, const char
   return call(instance, [&](library_instance &own) {
     const tensor_view &tensor = find(own, kind, name);
     check_memory_of_caller(name, to, bytes, tensor.bytes);
-    own.read(static_cast<library_kind>(kind), tensor, to);
+    own.read(kind_of(kind), tensor, to);
   });
 }
 
@@ -250,17 +253,17 @@ int trainc_model_write(trainc_model *instance, trainc_model_kind kind, const cha
   return call(instance, [&](library_instance &own) {
     const tensor_view &tensor = find(own, kind, name);
     check_memory_of_caller(name, from, bytes, tensor.bytes);
-    own.write(static_cast<library_kind>(kind), tensor, from);
+    own.write(kind_of(kind), tensor, from);
   });
 }
 
 int trainc_model_read_all(trainc_model *instance, trainc_model_kind kind, void *to, int64_t bytes) {
   return call(instance, [&](library_instance &own) {
-    const auto all = tensors_of(own, kind);
+    const auto all = own.tensors(kind_of(kind));
     check_memory_of_caller("read_all", to, bytes, bytes_of_all(all));
     char *place = static_cast<char *>(to);
     for (const tensor_view &tensor : all) {
-      own.read(static_cast<library_kind>(kind), tensor, place);
+      own.read(kind_of(kind), tensor, place);
       place += tensor.bytes;
     }
   });
@@ -269,12 +272,12 @@ int trainc_model_read_all(trainc_model *instance, trainc_model_kind kind, void *
 int trainc_model_write_all(trainc_model *instance, trainc_model_kind kind, const void *from,
                            int64_t bytes) {
   return call(instance, [&](library_instance &own) {
-    const auto all = tensors_of(own, kind);
+    const auto all = own.tensors(kind_of(kind));
     check_memory_of_caller("write_all", from, bytes, bytes_of_all(all));
-    own.check_values(static_cast<library_kind>(kind));
+    own.check_values(kind_of(kind));
     const char *place = static_cast<const char *>(from);
     for (const tensor_view &tensor : all) {
-      own.write(static_cast<library_kind>(kind), tensor, place);
+      own.write(kind_of(kind), tensor, place);
       place += tensor.bytes;
     }
   });
@@ -282,9 +285,8 @@ int trainc_model_write_all(trainc_model *instance, trainc_model_kind kind, const
 
 void *trainc_model_data(trainc_model *instance, trainc_model_kind kind, const char *name) {
   void *place = nullptr;
-  call(instance, [&](library_instance &own) {
-    place = own.bind(static_cast<library_kind>(kind), find(own, kind, name));
-  });
+  call(instance,
+       [&](library_instance &own) { place = own.bind(kind_of(kind), find(own, kind, name)); });
   return place;
 }
 
@@ -294,20 +296,16 @@ int trainc_model_set_input(trainc_model *instance, const char *name, const void 
 }
 
 int trainc_model_forward_backward(trainc_model *instance, double *loss) {
-  return compute(instance, [&](library_instance &own) {
-    const double mean = own.forward_backward();
-    if (loss)
-      *loss = mean;
-  });
+  return compute(instance, [&](library_instance &own) { give(loss, own.forward_backward()); });
 }
 
 int trainc_model_update(trainc_model *instance, trainc_model_result *result) {
-  return compute(instance, [&](library_instance &own) { set_result(own, own.update(), result); });
+  return compute(instance, [&](library_instance &own) { give_result(own, own.update(), result); });
 }
 
 int trainc_model_step(trainc_model *instance, trainc_model_result *result) {
   return compute(instance,
-                 [&](library_instance &own) { set_result(own, own.take_step(), result); });
+                 [&](library_instance &own) { give_result(own, own.take_step(), result); });
 }
 
 int trainc_model_discard(trainc_model *instance) {
@@ -315,20 +313,14 @@ int trainc_model_discard(trainc_model *instance) {
 }
 
 int trainc_model_evaluate(trainc_model *instance, double *loss) {
-  return compute(instance, [&](library_instance &own) {
-    const double mean = own.evaluate();
-    if (loss)
-      *loss = mean;
-  });
+  return compute(instance, [&](library_instance &own) { give(loss, own.evaluate()); });
 }
 
 int trainc_model_metric(trainc_model *instance, const char *name, double *mean, double *weight) {
   return call(instance, [&](library_instance &own) {
     const weighed_mean found = own.metric(text_or(name, "the metric's name"));
-    if (mean)
-      *mean = found.mean;
-    if (weight)
-      *weight = found.weight;
+    give(mean, found.mean);
+    give(weight, found.weight);
   });
 }
 
@@ -339,9 +331,7 @@ int trainc_model_set(trainc_model *instance, const char *name, double value) {
 
 int trainc_model_get(trainc_model *instance, const char *name, double *value) {
   return call(instance, [&](library_instance &own) {
-    const double found = own.get(text_or(name, "the setting's name"));
-    if (value)
-      *value = found;
+    give(value, own.get(text_or(name, "the setting's name")));
   });
 }
 
