@@ -125,7 +125,7 @@ public:
   int64_t samples_per_batch() const { return batch_; }
   int64_t tokens_per_batch() const { return token_input_ ? batch_ * window_ : 0; }
 
-  bool fills(const input_place &input) const { return has_source(input); }
+  bool fills(const input_place &input) const;
 
   // Where the values of an input go.
   using input_target = std::function<char *(const tensor_place &)>;
@@ -174,7 +174,6 @@ private:
   bool fits_batch(int64_t batch) const;
   void refuse_missing(const data_request &request, problem_list &problems) const;
 
-  bool has_source(const input_place &input) const;
   range part_of(int64_t count, data_part part) const; // of the rows, or of a stream's tokens
   int64_t windows(const token_stream &stream, data_part part) const;
   int64_t whole_batches(data_part part) const;
@@ -186,7 +185,6 @@ private:
     return part == data_part::training && (rest_ == leftovers::wrap || is_mixture());
   }
   bool masks_labels() const;
-  bool masks_parts() const;
   int64_t weighed_parts() const;
   bool labels_can_be_ignored(int64_t parts) const;
   bool tells_samples_apart() const;

@@ -120,23 +120,18 @@ void loader::settle_offsets() {
   offsets_windows_ = left >= batch_;
 }
 
-// Whether rows can be kept from the loss of a step.
+// Whether rows can be kept from the loss of a step. Of a loss of several parts each counts labels,
+// and has some of its own that can be ignored.
 bool loader::masks_labels() const {
   if (!program_.loss_parts.empty())
-    return masks_parts();
+    return weighed_parts() == std::ssize(program_.loss_parts) &&
+           labels_can_be_ignored(weighed_parts());
   if (!program_.loss_weight.name)
     return false;
   for (const source &from : sources_)
     if (!from.constant && from.input->has_ignore_index)
       return true;
   return token_labels_ && token_labels_->has_ignore_index;
-}
-
-// The same of a loss of several parts: each counts labels, and has some of its own that can be
-// ignored.
-bool loader::masks_parts() const {
-  int64_t weighed = weighed_parts();
-  return weighed == std::ssize(program_.loss_parts) && labels_can_be_ignored(weighed);
 }
 
 int64_t loader::weighed_parts() const {
@@ -163,7 +158,7 @@ bool loader::tells_samples_apart() const {
   return masks_labels();
 }
 
-bool loader::has_source(const input_place &input) const {
+bool loader::fills(const input_place &input) const {
   for (const source &from : sources_)
     if (from.input == &input)
       return true;
@@ -195,7 +190,7 @@ void loader::open_data(const std::vector<std::string> &items, bool constant,
     if (!given.input)
       problems.add(option + item + ": the model has no input '" + given.name +
                    "'\n  try: " + known);
-    else if (has_source(*given.input))
+    else if (fills(*given.input))
       problems.add(option + item + ": input '" + given.name + "' is given twice");
     else
       open_source(*given.input, given.file, constant, problems);
@@ -293,7 +288,7 @@ loader::token_inputs loader::find_token_inputs() const {
     if (!is_integer(input.tensor.type))
       continue;
     const bool is_row_of_tokens = !is_label(input) && input.tensor.rank == 2;
-    if (has_source(input)) {
+    if (fills(input)) {
       found.taken = is_row_of_tokens ? &input : found.taken;
     } else if (is_label(input)) {
       found.labels = &input;
@@ -345,7 +340,7 @@ void loader::refuse_missing(const data_request &request, problem_list &problems)
   std::string missing, hint;
   for (const input_place &input : program_.inputs) {
     const tensor_place &tensor = input.tensor;
-    if (has_source(input) || request.may_lack_data || (for_prediction_ && input.is_label))
+    if (fills(input) || request.may_lack_data || (for_prediction_ && input.is_label))
       continue;
     missing += std::string(missing.empty() ? "'" : ", '") + tensor.name + "' (" +
                name_of(tensor.type) + " " + shape_text(shape_of(tensor)) + ")";
