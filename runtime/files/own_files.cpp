@@ -23,8 +23,7 @@ size_t aligned(size_t bytes) {
 std::string hexadecimal(const unsigned char *bytes, size_t count) {
   std::string text;
   for (size_t i = 0; i < count; ++i)
-    for (int nibble : {bytes[i] >> 4, bytes[i] & 15})
-      text += "0123456789abcdef"[nibble];
+    text += format_text("%02x", bytes[i]);
   return text;
 }
 
