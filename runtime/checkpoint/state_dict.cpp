@@ -38,9 +38,6 @@ struct written_tensor {
   std::string parameter = {};
 };
 
-// Other values for a parameter than its own; empty: its own.
-using other_values = std::function<std::vector<char>(const std::string &parameter)>;
-
 // Empty: the table has no name for it.
 std::vector<module_tensor> module_tensors_of(const program &program, const std::string &parameter) {
   std::vector<module_tensor> result;
@@ -212,8 +209,8 @@ std::string slot_in_module(const std::string &slot, bool is_transposed) {
   return slot == slot_of_rows ? slot_of_columns : slot_of_rows;
 }
 
-static void write_values(const program &program, const std::vector<tensor_view> &values,
-                         output_file &file, const warning &warn, const other_values &others) {
+void write_module_tensors(const program &program, const std::vector<tensor_view> &values,
+                          output_file &file, const warning &warn, const other_values &others) {
   std::vector<written_tensor> tensors;
   std::vector<std::string> nameless;
   std::set<std::string> names;
@@ -233,11 +230,6 @@ static void write_values(const program &program, const std::vector<tensor_view> 
          first_of(nameless));
 }
 
-void write_module_tensors(const program &program, const std::vector<tensor_view> &values,
-                          output_file &file, const warning &warn) {
-  write_values(program, values, file, warn, {});
-}
-
 void write_state_dict(const program &program, const arenas &arenas, output_file &file,
                       const warning &warn) {
   std::vector<tensor_view> parameters = parameter_tensors(program, arenas);
@@ -252,7 +244,7 @@ void write_state_dict(const program &program, const arenas &arenas, output_file 
       tensor.type = type_of_merged(tensor.type);
       tensor.bytes = elements * bytes_of(tensor.type);
     }
-  write_values(program, parameters, file, warn, [&](const std::string &parameter) {
+  write_module_tensors(program, parameters, file, warn, [&](const std::string &parameter) {
     return merged_values(program, arenas, parameter);
   });
   std::vector<std::string> constants;

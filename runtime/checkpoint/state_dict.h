@@ -23,9 +23,12 @@ using warning = std::function<void(const std::string &)>;
 void write_state_dict(const program &program, const arenas &arenas, output_file &file,
                       const warning &warn);
 
+// Other values for a parameter than its own; empty: its own.
+using other_values = std::function<std::vector<char>(const std::string &parameter)>;
+
 // The same of `values` that are called what parameters are, such as gradients.
 void write_module_tensors(const program &program, const std::vector<tensor_view> &values,
-                          output_file &file, const warning &warn);
+                          output_file &file, const warning &warn, const other_values &others = {});
 
 // `state.<parameter>.<state>` for the states of trained parameters, and the number of updates:
 // `state.<parameter>.step`, where PyTorch's optimizer has that. Throws `failure`: exit_disk, or
