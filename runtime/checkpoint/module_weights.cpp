@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <vector>
 
@@ -256,10 +257,8 @@ void warn_of_unknown(const reading &into, const std::string &path,
 }
 
 std::vector<std::string> names_in(const weights &file) {
-  std::vector<std::string> names;
-  for (const auto &[name, tensor] : file.tensors())
-    names.push_back(name);
-  return names;
+  const auto names = std::views::keys(file.tensors());
+  return {names.begin(), names.end()};
 }
 
 // As --rename asks.
@@ -499,7 +498,8 @@ std::vector<char> state_in(weights &file, const program &program, const tensor_v
 }
 
 // NaN where it is none.
-double scalar_of(const weights &file, const std::string &name, const stored_tensor &tensor) {
+double scalar_of(const weights &file, const std::string &name) {
+  const std::string &type = file.find(name)->type;
   const std::vector<char> bytes = file.bytes_of(name);
   const auto as = [&](auto value) {
     if (bytes.size() != sizeof value)
@@ -507,10 +507,10 @@ double scalar_of(const weights &file, const std::string &name, const stored_tens
     memcpy(&value, bytes.data(), sizeof value);
     return static_cast<double>(value);
   };
-  return tensor.type == "F64"   ? as(double{})
-         : tensor.type == "I64" ? as(int64_t{})
-         : tensor.type == "F32" ? as(float{})
-                                : NAN;
+  return type == "F64"   ? as(double{})
+         : type == "I64" ? as(int64_t{})
+         : type == "F32" ? as(float{})
+                         : NAN;
 }
 
 } // namespace
@@ -528,10 +528,9 @@ int64_t read_optimizer_state(const program &program, const std::vector<tensor_vi
   }
   for (size_t i = 0; i < states.size(); ++i)
     memcpy(states[i].data, values[i].data(), values[i].size());
-  const std::string counter = ".step";
   for (const auto &[name, tensor] : file.tensors())
-    if (name.ends_with(counter)) {
-      const double updates = scalar_of(file, name, tensor);
+    if (name.ends_with(".step")) {
+      const double updates = scalar_of(file, name);
       if (!(updates >= 0 && updates < 0x1p53))
         throw failure(exit_checkpoint, path + ": '" + name +
                                            "' is no number of updates\n  try: "

@@ -189,28 +189,23 @@ void weights::add_checkpoint(const std::string &folder) {
 }
 
 void weights::add(const std::string &name, const opened_file &file) {
-  tensors_[name] = file.index.tensors.at(name);
-  homes_[name] = {&file, name};
+  tensors_[name] = {&file.index.tensors.at(name), &file, name};
 }
 
 const stored_tensor *weights::find(const std::string &name) const {
   const auto found = tensors_.find(name);
-  return found == tensors_.end() ? nullptr : &found->second;
+  return found == tensors_.end() ? nullptr : found->second.stored;
 }
 
 void weights::rename(const std::function<std::string(const std::string &)> &renamed) {
-  std::map<std::string, stored_tensor> tensors;
-  std::map<std::string, home> homes;
+  std::map<std::string, held_tensor> tensors;
   for (const auto &[name, tensor] : tensors_) {
     const std::string now = renamed(name);
-    const home &at = homes_.at(name);
-    if (!tensors.emplace(now, tensor).second)
-      refuse_weights(path_, "'" + homes.at(now).name + "' and '" + at.name + "' would both be '" +
+    if (const auto [at, is_new] = tensors.emplace(now, tensor); !is_new)
+      refuse_weights(path_, "'" + at->second.name + "' and '" + tensor.name + "' would both be '" +
                                 now + "'\n  try: another --rename");
-    homes[now] = at;
   }
   tensors_ = std::move(tensors);
-  homes_ = std::move(homes);
 }
 
 std::string weights::drop_wrapper() {
@@ -226,19 +221,18 @@ std::string weights::drop_wrapper() {
 }
 
 void weights::read(const tensor_view &target, arena_access &arenas) {
-  const home &at = homes_.at(target.name);
-  const std::string &type = tensors_.at(target.name).type;
+  const held_tensor &from = tensors_.at(target.name);
   tensor_view view = target;
-  view.name = at.name;
-  read_tensor(at.file->file, at.file->index, view, arenas, taken_types::all_floats);
-  if (type != safetensors_name_of(target.type))
-    converted_[type].insert(target.name);
+  view.name = from.name;
+  read_tensor(from.file->file, from.file->index, view, arenas, taken_types::all_floats);
+  if (from.stored->type != safetensors_name_of(target.type))
+    converted_[from.stored->type].insert(target.name);
 }
 
 std::vector<char> weights::bytes_of(const std::string &name) const {
-  const stored_tensor &tensor = tensors_.at(name);
-  std::vector<char> bytes(static_cast<size_t>(tensor.bytes));
-  homes_.at(name).file->file.read(tensor.offset, bytes.data(), tensor.bytes);
+  const held_tensor &from = tensors_.at(name);
+  std::vector<char> bytes(static_cast<size_t>(from.stored->bytes));
+  from.file->file.read(from.stored->offset, bytes.data(), from.stored->bytes);
   return bytes;
 }
 

@@ -29,12 +29,24 @@ std::vector<std::string> weight_files_of(const std::string &path);
 file_content content_of_weights(const std::string &path);
 
 class weights {
+  struct opened_file {
+    input_file file;
+    safetensors_index index;
+    explicit opened_file(const std::string &path);
+  };
+
 public:
+  struct held_tensor {
+    const stored_tensor *stored;
+    const opened_file *file;
+    std::string name; // there
+  };
+
   // Throws `failure` (exit_checkpoint).
   explicit weights(const std::string &path);
 
   const std::string &path() const { return path_; }
-  const std::map<std::string, stored_tensor> &tensors() const { return tensors_; }
+  const std::map<std::string, held_tensor> &tensors() const { return tensors_; }
   const stored_tensor *find(const std::string &name) const;
 
   // Calls each tensor what `renamed` gives for its name. Throws `failure` (exit_checkpoint) where
@@ -53,15 +65,6 @@ public:
   const std::map<std::string, std::set<std::string>> &converted() const { return converted_; }
 
 private:
-  struct opened_file {
-    input_file file;
-    safetensors_index index;
-    explicit opened_file(const std::string &path);
-  };
-  struct home {
-    const opened_file *file;
-    std::string name; // there
-  };
   const opened_file &open(const std::string &path);
   void add_indexed();
   void add_checkpoint(const std::string &folder);
@@ -69,8 +72,7 @@ private:
 
   std::string path_;
   std::vector<std::unique_ptr<opened_file>> files_;
-  std::map<std::string, stored_tensor> tensors_;
-  std::map<std::string, home> homes_; // by name
+  std::map<std::string, held_tensor> tensors_; // by name
   std::map<std::string, std::set<std::string>> converted_;
 };
 
