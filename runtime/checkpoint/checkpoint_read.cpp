@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <ranges>
 #include <sys/stat.h>
 
 namespace trainc {
@@ -322,10 +323,8 @@ public:
   }
 
   std::set<std::string> names() const {
-    std::set<std::string> all;
-    for (const auto &[name, file] : holder_)
-      all.insert(name);
-    return all;
+    const auto names = std::views::keys(holder_);
+    return {names.begin(), names.end()};
   }
 
 private:
