@@ -11,6 +11,7 @@
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/step/step_times.h"
 #include "runtime/step/step_trace.h"
+#include "runtime/step/update_scalars.h"
 
 #include <cinttypes>
 #include <cmath>
@@ -25,15 +26,11 @@ constexpr int profile_version = 1; // of the file
 constexpr int64_t warm_up_steps = 2;
 
 void set_scalars(run &run, int64_t step, int64_t batches) {
-  const program &program = run.prog;
-  for (const hyperparameter &value : program.hyperparameters)
+  for (const hyperparameter &value : run.prog.hyperparameters)
     run.target.set_scalar(value.offset, value.default_value);
-  run.target.set_scalar(program.learning_rate_offset, 0);
-  run.target.set_scalar(program.step_offset, static_cast<double>(step));
-  run.target.set_scalar(program.gradient_scale_offset, 1.0 / static_cast<double>(batches));
-  run.target.set_scalar(program.clip_norm_offset, INFINITY);
-  run.target.set_scalar(program.clip_value_offset, INFINITY);
-  run.target.set_scalar(program.loss_limit_offset, INFINITY);
+  set_update_scalars(run.target, run.prog,
+                     {/*learning_rate=*/0, step, batches, /*clip_norm=*/INFINITY,
+                      /*clip_value=*/INFINITY, /*loss_limit=*/INFINITY, run.options.loss_scale});
 }
 
 // A device with two places for batches gets it into both.
