@@ -30,10 +30,6 @@ namespace {
                 launch.rank == speaker ? message : short_form.substr(0, short_form.find('\n')));
 }
 
-} // namespace
-
-namespace {
-
 // A large job may take its time to start, so a word comes first and the end late.
 constexpr int patiences_of_start = 10;
 
@@ -89,16 +85,12 @@ private:
   std::jthread thread_;
 };
 
-namespace {
-
-std::string last_word_of_end(const std::string &rank, double seconds) {
+static std::string last_word_of_end(const std::string &rank, double seconds) {
   return format_text("%s: the work is done, and the ranks do not end together for %g s: a host or "
                      "the network may be down\n"
                      "  what the command wrote is complete\n",
                      rank.c_str(), seconds);
 }
-
-} // namespace
 
 std::string host_name() {
   char host[256] = "";
@@ -227,11 +219,7 @@ void communicator::barrier() {
     mpi_call(MPI_Barrier)(MPI_COMM_WORLD);
 }
 
-namespace {
-
-constexpr int data_tag = 2; // other than the watch's; gradients are sent while no data is
-
-} // namespace
+static constexpr int data_tag = 2; // other than the watch's; gradients are sent while no data is
 
 void communicator::send(const void *data, int64_t size, int rank) {
   waiting_for_ranks wait;

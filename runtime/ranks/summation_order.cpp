@@ -114,11 +114,7 @@ void summation_order::add_in_turn(int rank, int ranks, int64_t micro_batches, bo
   }
 }
 
-namespace {
-
-constexpr int of_no_rank = -1;
-
-} // namespace
+static constexpr int of_no_rank = -1;
 
 summation_rounds::summation_rounds(int ranks, int64_t micro_batches, accumulation how) {
   if (how == accumulation::running)

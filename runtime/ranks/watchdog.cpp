@@ -78,12 +78,8 @@ struct watchdog::host_message {
   }
 };
 
-namespace {
-
-watchdog *of_this_process = nullptr; // for the signal handler
-struct sigaction handlers_before[std::size(fatal_signals)];
-
-} // namespace
+static watchdog *of_this_process = nullptr; // for the signal handler
+static struct sigaction handlers_before[std::size(fatal_signals)];
 
 watchdog::watchdog(communicator &ranks, bool watches, double seconds)
     : ranks_(ranks), limit_(seconds > 0 ? std::max(seconds, shortest_limit)
