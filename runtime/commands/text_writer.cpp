@@ -66,36 +66,33 @@ void check_prompt(const std::string &text, const text_model &model) {
 } // namespace
 
 sampler::sampler(const trainer_options &options, uint64_t seed, int64_t vocabulary)
-    : seed_(seed), temperature_(options.temperature), top_(options.top_k),
-      order_(static_cast<size_t>(vocabulary)), weights_(order_.size()) {
-  if (top_ <= 0 || top_ > vocabulary)
-    top_ = vocabulary;
+    : seed_(seed), temperature_(options.temperature), top_(static_cast<size_t>(vocabulary)),
+      order_(top_), weights_(top_) {
+  if (options.top_k > 0)
+    top_ = std::min(top_, static_cast<size_t>(options.top_k));
   if (temperature_ == 0)
     top_ = 1;
 }
 
 int64_t sampler::operator()(const std::vector<double> &logits, uint64_t position) {
-  std::iota(order_.begin(), order_.end(), int64_t{0});
+  std::iota(order_.begin(), order_.end(), size_t{0});
   // Ties by number, so that the choice is the same everywhere.
-  std::sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
-    double x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];
-    return x != y ? x > y : a < b;
+  std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
   });
-  double total = 0, best = logits[static_cast<size_t>(order_[0])];
-  for (int64_t i = 0; i < top_; ++i) {
-    double logit = logits[static_cast<size_t>(order_[static_cast<size_t>(i)])];
-    double weight = top_ == 1 ? 1 : std::exp((logit - best) / temperature_);
-    weights_[static_cast<size_t>(i)] = weight;
-    total += weight;
+  double total = 0, best = logits[order_[0]];
+  for (size_t i = 0; i < top_; ++i) {
+    weights_[i] = top_ == 1 ? 1 : std::exp((logits[order_[i]] - best) / temperature_);
+    total += weights_[i];
   }
   double point = total * random_uniform(seed_, random_stream::sampling, position);
-  int64_t chosen = 0;
-  for (; chosen < top_ - 1; ++chosen) {
-    point -= weights_[static_cast<size_t>(chosen)];
+  size_t chosen = 0;
+  for (; chosen + 1 < top_; ++chosen) {
+    point -= weights_[chosen];
     if (point < 0)
       break;
   }
-  return order_[static_cast<size_t>(chosen)];
+  return static_cast<int64_t>(order_[chosen]);
 }
 
 text_writer::text_writer(run &run, uint64_t seed, const std::string &who)

@@ -29,8 +29,8 @@ public:
 private:
   uint64_t seed_;
   double temperature_;
-  int64_t top_;
-  std::vector<int64_t> order_;
+  size_t top_;
+  std::vector<size_t> order_;
   std::vector<double> weights_;
 };
 
