@@ -8,31 +8,26 @@ namespace trainc {
 namespace {
 
 int64_t integer_at(data_type type, const void *values, int64_t number) {
-  int64_t value = 0;
-  with_type(type, [&](auto zero) {
-    value = static_cast<int64_t>(static_cast<const decltype(zero) *>(values)[number]);
+  return with_type(type, [&](auto zero) {
+    return static_cast<int64_t>(static_cast<const decltype(zero) *>(values)[number]);
   });
-  return value;
 }
 
 } // namespace
 
 int64_t first_outside(const input_place &input, const void *values, int64_t count) {
-  int64_t found = count;
   if (input.index_bound == 0)
-    return found;
-  with_type(input.tensor.type, [&](auto zero) {
+    return count;
+  return with_type(input.tensor.type, [&](auto zero) {
     const auto *elements = static_cast<const decltype(zero) *>(values);
     for (int64_t i = 0; i < count; ++i) {
       const auto value = static_cast<int64_t>(elements[i]);
       const bool in_range = value >= input.index_low && value < input.index_bound;
-      if (in_range || (input.has_ignore_index && value == input.ignore_index))
-        continue;
-      found = i;
-      return;
+      if (!in_range && !(input.has_ignore_index && value == input.ignore_index))
+        return i;
     }
+    return count;
   });
-  return found;
 }
 
 std::string outside_text(const input_place &input, const void *values, int64_t number,
