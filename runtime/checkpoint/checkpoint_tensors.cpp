@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/quantized_weights.h"
 #include "runtime/files/data_types.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -65,10 +66,8 @@ bool has_values_of(const program &program, const arenas &arenas, const tensor_vi
 static constexpr const char *average_state = "ema"; // dialects/train/parameter_average.h
 
 bool keeps_average(const program &program) {
-  for (const char *name : program.state_names)
-    if (strcmp(name, average_state) == 0)
-      return true;
-  return false;
+  return std::ranges::find(program.state_names, std::string_view(average_state)) !=
+         program.state_names.end();
 }
 
 std::vector<tensor_view> averaged_tensors(const program &program, const arenas &arenas) {
