@@ -26,6 +26,66 @@ template <typename Op> ElementaryFunction elementary(StringRef name, double (*ev
 using nn::Expression;
 using Operands = ArrayRef<Value>;
 
+/// An operation that is one of arith or math.
+struct ScalarOperation {
+  StringLiteral name;
+  Value (*create)(OpBuilder &, Location, Operands);
+};
+
+template <typename Op> Value ofOne(OpBuilder &builder, Location location, Operands x) {
+  return builder.create<Op>(location, x[0]);
+}
+template <typename Op> Value ofTwo(OpBuilder &builder, Location location, Operands x) {
+  return builder.create<Op>(location, x[0], x[1]);
+}
+
+constexpr ScalarOperation kFloatOperations[] = {
+    {"add", ofTwo<arith::AddFOp>},         {"sub", ofTwo<arith::SubFOp>},
+    {"mul", ofTwo<arith::MulFOp>},         {"div", ofTwo<arith::DivFOp>},
+    {"neg", ofOne<arith::NegFOp>},         {"abs", ofOne<math::AbsFOp>},
+    {"sqrt", ofOne<math::SqrtOp>},         {"pow", ofTwo<math::PowFOp>},
+    {"floor", ofOne<math::FloorOp>},       {"ceil", ofOne<math::CeilOp>},
+    {"round", ofOne<math::RoundEvenOp>},   {"remainder", ofTwo<arith::RemFOp>},
+    {"minimum", ofTwo<arith::MinimumFOp>}, {"maximum", ofTwo<arith::MaximumFOp>}};
+
+constexpr ScalarOperation kIntegerOperations[] = {
+    {"and", ofTwo<arith::AndIOp>},      {"bit_and", ofTwo<arith::AndIOp>},
+    {"or", ofTwo<arith::OrIOp>},        {"bit_or", ofTwo<arith::OrIOp>},
+    {"xor", ofTwo<arith::XOrIOp>},      {"bit_xor", ofTwo<arith::XOrIOp>},
+    {"add", ofTwo<arith::AddIOp>},      {"sub", ofTwo<arith::SubIOp>},
+    {"mul", ofTwo<arith::MulIOp>},      {"div", ofTwo<arith::DivSIOp>},
+    {"abs", ofOne<math::AbsIOp>},       {"remainder", ofTwo<arith::RemSIOp>},
+    {"minimum", ofTwo<arith::MinSIOp>}, {"maximum", ofTwo<arith::MaxSIOp>}};
+
+// Where bools have another one than integers.
+constexpr ScalarOperation kBoolOperations[] = {{"add", ofTwo<arith::OrIOp>},
+                                               {"maximum", ofTwo<arith::OrIOp>},
+                                               {"mul", ofTwo<arith::AndIOp>},
+                                               {"minimum", ofTwo<arith::AndIOp>}};
+
+using CmpF = arith::CmpFPredicate;
+using CmpI = arith::CmpIPredicate;
+
+struct ScalarComparison {
+  StringLiteral name;
+  CmpF ofFloats;
+  CmpI asSigned, asUnsigned;
+};
+
+constexpr ScalarComparison kScalarComparisons[] = {
+    {"equal", CmpF::OEQ, CmpI::eq, CmpI::eq},
+    {"less", CmpF::OLT, CmpI::slt, CmpI::ult},
+    {"less_or_equal", CmpF::OLE, CmpI::sle, CmpI::ule},
+    {"greater", CmpF::OGT, CmpI::sgt, CmpI::ugt},
+    {"greater_or_equal", CmpF::OGE, CmpI::sge, CmpI::uge},
+};
+
+/// The entry of that name; null where the table has none.
+template <typename Entry> const Entry *entryNamed(StringRef name, ArrayRef<Entry> table) {
+  const auto *found = llvm::find_if(table, [&](const Entry &entry) { return entry.name == name; });
+  return found == table.end() ? nullptr : found;
+}
+
 class ScalarBuilder {
 public:
   ScalarBuilder(OpBuilder &builder, Location location) : builder(builder), location(location) {}
@@ -71,81 +131,22 @@ private:
     Type type = x.back().getType();
     if (name == "select")
       return create<arith::SelectOp>(x[0], x[1], x[2]);
-    if (isa<FloatType>(type))
-      return ofFloats(name, x);
-    if (Value value = comparison(name, x))
-      return value;
-    return ofIntegers(name, x);
+    return isa<FloatType>(type) ? ofFloats(name, x) : ofIntegers(name, x);
+  }
+
+  Value ofTable(ArrayRef<ScalarOperation> table, StringRef name, Operands x) {
+    const ScalarOperation *operation = entryNamed(name, table);
+    return operation ? operation->create(builder, location, x) : Value();
   }
 
   Value ofFloats(StringRef name, Operands x) {
-    using P = arith::CmpFPredicate;
-    for (const ElementaryFunction &function : elementaryFunctions())
-      if (name == function.name)
-        return function.create(builder, location, x[0]);
-    if (name == "add")
-      return create<arith::AddFOp>(x[0], x[1]);
-    if (name == "sub")
-      return create<arith::SubFOp>(x[0], x[1]);
-    if (name == "mul")
-      return create<arith::MulFOp>(x[0], x[1]);
-    if (name == "div")
-      return create<arith::DivFOp>(x[0], x[1]);
-    if (name == "neg")
-      return create<arith::NegFOp>(x[0]);
-    if (name == "abs")
-      return create<math::AbsFOp>(x[0]);
-    if (name == "sqrt")
-      return create<math::SqrtOp>(x[0]);
-    if (name == "pow")
-      return create<math::PowFOp>(x[0], x[1]);
-    if (name == "floor")
-      return create<math::FloorOp>(x[0]);
-    if (name == "ceil")
-      return create<math::CeilOp>(x[0]);
-    if (name == "round")
-      return create<math::RoundEvenOp>(x[0]);
-    if (name == "minimum")
-      return create<arith::MinimumFOp>(x[0], x[1]);
-    if (name == "maximum")
-      return create<arith::MaximumFOp>(x[0], x[1]);
-    if (name == "remainder")
-      return create<arith::RemFOp>(x[0], x[1]);
-    if (name == "equal")
-      return create<arith::CmpFOp>(P::OEQ, x[0], x[1]);
-    if (name == "less")
-      return create<arith::CmpFOp>(P::OLT, x[0], x[1]);
-    if (name == "less_or_equal")
-      return create<arith::CmpFOp>(P::OLE, x[0], x[1]);
-    if (name == "greater")
-      return create<arith::CmpFOp>(P::OGT, x[0], x[1]);
-    if (name == "greater_or_equal")
-      return create<arith::CmpFOp>(P::OGE, x[0], x[1]);
+    if (const ElementaryFunction *function = entryNamed(name, elementaryFunctions()))
+      return function->create(builder, location, x[0]);
+    if (const auto *comparison = entryNamed(name, ArrayRef(kScalarComparisons)))
+      return create<arith::CmpFOp>(comparison->ofFloats, x[0], x[1]);
     if (name == "is_nan")
-      return create<arith::CmpFOp>(P::UNE, x[0], x[0]);
-    return {};
-  }
-
-  Value comparison(StringRef name, Operands x) {
-    using P = arith::CmpIPredicate;
-    bool boolean = x.back().getType().isInteger(1);
-    auto compare = [&](P asSigned, P asUnsigned) -> Value {
-      if (x[0] == x[1]) // host compilers warn of code that compares a value with itself
-        return create<arith::ConstantOp>(
-            builder.getBoolAttr(asSigned == P::eq || asSigned == P::sle || asSigned == P::sge));
-      return create<arith::CmpIOp>(boolean ? asUnsigned : asSigned, x[0], x[1]);
-    };
-    if (name == "equal")
-      return compare(P::eq, P::eq);
-    if (name == "less")
-      return compare(P::slt, P::ult);
-    if (name == "less_or_equal")
-      return compare(P::sle, P::ule);
-    if (name == "greater")
-      return compare(P::sgt, P::ugt);
-    if (name == "greater_or_equal")
-      return compare(P::sge, P::uge);
-    return {};
+      return create<arith::CmpFOp>(CmpF::UNE, x[0], x[0]);
+    return ofTable(kFloatOperations, name, x);
   }
 
   Value ofIntegers(StringRef name, Operands x) {
@@ -154,32 +155,17 @@ private:
     auto constant = [&](int64_t value) {
       return create<arith::ConstantOp>(builder.getIntegerAttr(type, value));
     };
+    if (const auto *comparison = entryNamed(name, ArrayRef(kScalarComparisons))) {
+      CmpI predicate = comparison->asSigned;
+      if (x[0] == x[1]) // host compilers warn of code that compares a value with itself
+        return create<arith::ConstantOp>(builder.getBoolAttr(
+            predicate == CmpI::eq || predicate == CmpI::sle || predicate == CmpI::sge));
+      return create<arith::CmpIOp>(boolean ? comparison->asUnsigned : predicate, x[0], x[1]);
+    }
     if (name == "not")
       return create<arith::XOrIOp>(x[0], constant(1));
-    if (name == "and" || name == "bit_and" || (boolean && (name == "mul" || name == "minimum")))
-      return create<arith::AndIOp>(x[0], x[1]);
-    if (name == "or" || name == "bit_or" || (boolean && (name == "add" || name == "maximum")))
-      return create<arith::OrIOp>(x[0], x[1]);
-    if (name == "xor" || name == "bit_xor")
-      return create<arith::XOrIOp>(x[0], x[1]);
-    if (name == "add")
-      return create<arith::AddIOp>(x[0], x[1]);
-    if (name == "sub")
-      return create<arith::SubIOp>(x[0], x[1]);
-    if (name == "mul")
-      return create<arith::MulIOp>(x[0], x[1]);
-    if (name == "div")
-      return create<arith::DivSIOp>(x[0], x[1]);
-    if (name == "remainder")
-      return create<arith::RemSIOp>(x[0], x[1]);
     if (name == "neg")
       return create<arith::SubIOp>(constant(0), x[0]);
-    if (name == "abs")
-      return create<math::AbsIOp>(x[0]);
-    if (name == "minimum")
-      return create<arith::MinSIOp>(x[0], x[1]);
-    if (name == "maximum")
-      return create<arith::MaxSIOp>(x[0], x[1]);
     if (name == "floor" || name == "ceil" || name == "round")
       return x[0];
     if (name == "is_nan")
@@ -189,7 +175,8 @@ private:
                                          castScalar(builder, location, x[1], builder.getF64Type()));
       return castScalar(builder, location, power, type);
     }
-    return {};
+    Value ofBools = boolean ? ofTable(kBoolOperations, name, x) : Value();
+    return ofBools ? ofBools : ofTable(kIntegerOperations, name, x);
   }
 
   OpBuilder &builder;
