@@ -251,44 +251,45 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
       return success();
     return op->emitOpError("expects ") << what << " for '" << name << "', found " << value;
   };
-  if (isa<ModuleOp>(op) &&
-      llvm::is_contained({kModel, kGraph, kLoss, kPrecision, kObjective, kOptimizer}, name))
+  if (isa<func::FuncOp>(op) && name == kChunk)
+    return expect(isa<ChunkAttr>(value), "a #train.chunk");
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    return unknownAttribute(op, attribute, "of its own");
+  if (llvm::is_contained({kModel, kGraph, kLoss, kPrecision, kObjective, kOptimizer, kFrozenDigest},
+                         name))
     return expect(isa<StringAttr>(value), "a string");
-  if (isa<ModuleOp>(op) && name == kLayout) {
+  if (name == kLayout) {
     auto layout = dyn_cast<LayoutAttr>(value);
-    const size_t groups = groupsOf(cast<ModuleOp>(op)).size();
+    const size_t groups = groupsOf(module).size();
     if (layout && layout.groups() != static_cast<int64_t>(groups) + 1)
       return op->emitOpError("has names of ")
              << groups << " groups of parameters and a layout of " << layout.groups() - 1;
     return expect(bool(layout), "a #train.layout");
   }
-  if (isa<ModuleOp>(op) && name == kTarget)
+  if (name == kTarget)
     return expect(isa<TargetAttr>(value), "a #train.target");
-  if (isa<ModuleOp>(op) && name == kPipeline)
+  if (name == kPipeline)
     return expect(isa<PipelineAttr>(value), "a #train.pipeline");
-  if (isa<func::FuncOp>(op) && name == kChunk)
-    return expect(isa<ChunkAttr>(value), "a #train.chunk");
+  if (name == kFrozenStorage)
+    return expect(isa<DictionaryAttr>(value), "types by the names of parameters");
+  if (name == kFrozenPlaces)
+    return expect(isa<DictionaryAttr>(value), "numbers by the names of parameters");
   auto list = dyn_cast<ArrayAttr>(value);
-  if (isa<ModuleOp>(op) && name == kLosses)
+  if (name == kLosses)
     return expect(list && llvm::all_of(list, llvm::IsaPred<StringAttr>), "a list of strings");
-  if (isa<ModuleOp>(op) && (name == kGroups || name == kInfiniteParameters))
+  if (name == kGroups || name == kInfiniteParameters)
     return expect(list && !list.empty() && llvm::all_of(list, llvm::IsaPred<StringAttr>),
                   "a list of names");
-  if (isa<ModuleOp>(op) && (name == kExports || name == kModuleTensors))
+  if (name == kExports || name == kModuleTensors)
     return expect(list && llvm::all_of(list, llvm::IsaPred<ExportAttr>), "a list of #train.export");
-  if (isa<ModuleOp>(op) && (name == kStatePieces || name == kStateConstants || name == kAdapters))
+  if (name == kStatePieces || name == kStateConstants || name == kAdapters)
     return expect(list && llvm::all_of(list, llvm::IsaPred<ArrayAttr>), "a list of lists");
-  if (isa<ModuleOp>(op) && name == kFrozenStorage)
-    return expect(isa<DictionaryAttr>(value), "types by the names of parameters");
-  if (isa<ModuleOp>(op) && name == kFrozenParts)
+  if (name == kFrozenParts)
     return expect(list && llvm::all_of(list, llvm::IsaPred<DenseI64ArrayAttr>),
                   "a list of four numbers each");
-  if (isa<ModuleOp>(op) && name == kFrozenPlaces)
-    return expect(isa<DictionaryAttr>(value), "numbers by the names of parameters");
-  if (isa<ModuleOp>(op) && name == kFrozenDigest)
-    return expect(isa<StringAttr>(value), "a string");
-  if (isa<ModuleOp>(op) && name == kStateLayout)
-    return expect(list && statePlacesOf(cast<ModuleOp>(op)).size() == list.size(),
+  if (name == kStateLayout)
+    return expect(list && statePlacesOf(module).size() == list.size(),
                   "a list of states, each two names, a type and numbers");
   return unknownAttribute(op, attribute, "of its own");
 }
@@ -344,10 +345,9 @@ std::optional<unsigned> overwrittenArgument(func::FuncOp function, unsigned resu
 }
 
 bool isUpdate(func::FuncOp function) {
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (isa_and_nonnull<RunParametersAttr, RunGradientsAttr, StateAttr>(roleOf(function, i)))
-      return true;
-  return false;
+  return llvm::any_of(llvm::seq(function.getNumArguments()), [&](unsigned i) {
+    return isa_and_nonnull<RunParametersAttr, RunGradientsAttr, StateAttr>(roleOf(function, i));
+  });
 }
 
 ChunkAttr chunkOf(func::FuncOp function) { return function->getAttrOfType<ChunkAttr>(kChunk); }
@@ -367,13 +367,26 @@ LayoutAttr layoutOf(ModuleOp module) { return module->getAttrOfType<LayoutAttr>(
 
 void setLayout(ModuleOp module, LayoutAttr layout) { module->setAttr(kLayout, layout); }
 
-SmallVector<StringRef> groupsOf(ModuleOp module) {
-  SmallVector<StringRef> names;
-  if (auto list = module->getAttrOfType<ArrayAttr>(kGroups))
-    for (StringAttr name : list.getAsRange<StringAttr>())
-      names.push_back(name.getValue());
-  return names;
+static void setRows(ModuleOp module, StringRef attribute, ArrayRef<Attribute> rows) {
+  if (rows.empty())
+    module->removeAttr(attribute);
+  else
+    module->setAttr(attribute, ArrayAttr::get(module.getContext(), rows));
 }
+
+static SmallVector<StringRef> textsOf(ModuleOp module, StringRef attribute) {
+  auto list = module->getAttrOfType<ArrayAttr>(attribute);
+  return list ? llvm::to_vector(list.getAsValueRange<StringAttr>()) : SmallVector<StringRef>();
+}
+
+static void setTexts(ModuleOp module, StringRef attribute, ArrayRef<std::string> texts) {
+  SmallVector<Attribute> rows;
+  for (const std::string &text : texts)
+    rows.push_back(StringAttr::get(module.getContext(), text));
+  setRows(module, attribute, rows);
+}
+
+SmallVector<StringRef> groupsOf(ModuleOp module) { return textsOf(module, kGroups); }
 
 std::string ofGroup(ModuleOp module, int64_t group) {
   if (group == 0)
@@ -385,18 +398,15 @@ std::string ofGroup(ModuleOp module, int64_t group) {
   return "_of_" + name;
 }
 
-void setGroups(ModuleOp module, ArrayRef<std::string> names) {
-  if (names.empty()) {
-    module->removeAttr(kGroups);
-    return;
-  }
-  SmallVector<StringRef> texts(names.begin(), names.end());
-  module->setAttr(kGroups, Builder(module.getContext()).getStrArrayAttr(texts));
-}
+void setGroups(ModuleOp module, ArrayRef<std::string> names) { setTexts(module, kGroups, names); }
 
 static StringRef textOf(ModuleOp module, StringRef attribute) {
   auto text = module->getAttrOfType<StringAttr>(attribute);
   return text ? text.getValue() : "";
+}
+
+static void setText(ModuleOp module, StringRef attribute, StringRef text) {
+  module->setAttr(attribute, StringAttr::get(module.getContext(), text));
 }
 
 StringRef modelNameOf(ModuleOp module) { return textOf(module, kModel); }
@@ -409,22 +419,10 @@ StringRef precisionOf(ModuleOp module) {
 StringRef objectiveOf(ModuleOp module) { return textOf(module, kObjective); }
 
 SmallVector<std::string> lossesOf(ModuleOp module) {
-  auto list = module->getAttrOfType<ArrayAttr>(kLosses);
-  SmallVector<std::string> losses;
-  if (list)
-    for (StringAttr text : list.getAsRange<StringAttr>())
-      losses.push_back(text.str());
-  return losses;
+  return llvm::map_to_vector(textsOf(module, kLosses), [](StringRef text) { return text.str(); });
 }
 
-void setLosses(ModuleOp module, ArrayRef<std::string> losses) {
-  if (losses.empty()) {
-    module->removeAttr(kLosses);
-    return;
-  }
-  SmallVector<StringRef> texts(losses.begin(), losses.end());
-  module->setAttr(kLosses, Builder(module.getContext()).getStrArrayAttr(texts));
-}
+void setLosses(ModuleOp module, ArrayRef<std::string> losses) { setTexts(module, kLosses, losses); }
 
 StringRef optimizerNameOf(ModuleOp module) { return textOf(module, kOptimizer); }
 TargetAttr targetOf(ModuleOp module) { return module->getAttrOfType<TargetAttr>(kTarget); }
@@ -442,13 +440,6 @@ SmallVector<ExportAttr> moduleTensorsOf(ModuleOp module) {
 ArrayAttr statePiecesOf(ModuleOp module) { return module->getAttrOfType<ArrayAttr>(kStatePieces); }
 ArrayAttr stateConstantsOf(ModuleOp module) {
   return module->getAttrOfType<ArrayAttr>(kStateConstants);
-}
-
-static void setRows(ModuleOp module, StringRef attribute, ArrayRef<Attribute> rows) {
-  if (rows.empty())
-    module->removeAttr(attribute);
-  else
-    module->setAttr(attribute, ArrayAttr::get(module.getContext(), rows));
 }
 
 void setStatePieces(ModuleOp module, ArrayRef<Attribute> rows) {
@@ -505,9 +496,7 @@ void setFrozenFiles(ModuleOp module, ArrayRef<Attribute> parts, ArrayRef<NamedAt
 }
 
 StringRef frozenDigestOf(ModuleOp module) { return textOf(module, kFrozenDigest); }
-void setFrozenDigest(ModuleOp module, StringRef digest) {
-  module->setAttr(kFrozenDigest, StringAttr::get(module.getContext(), digest));
-}
+void setFrozenDigest(ModuleOp module, StringRef digest) { setText(module, kFrozenDigest, digest); }
 
 ArrayAttr adaptersOf(ModuleOp module) { return module->getAttrOfType<ArrayAttr>(kAdapters); }
 void setAdapters(ModuleOp module, ArrayRef<Attribute> rows) { setRows(module, kAdapters, rows); }
@@ -537,15 +526,14 @@ SmallVector<StatePlace> statePlacesOf(ModuleOp module) {
           !llvm::all_of(row.getValue().drop_front(first), llvm::IsaPred<IntegerAttr>))
         continue;
       auto number = [&](size_t i) { return cast<IntegerAttr>(row[i]).getInt(); };
-      StatePlace place{cast<StringAttr>(row[0]),
-                       cast<StringAttr>(row[1]),
-                       cast<TypeAttr>(row[type]).getValue(),
-                       number(first),
-                       number(first + 1),
-                       {}};
+      StatePlace &place = places.emplace_back(StatePlace{cast<StringAttr>(row[0]),
+                                                         cast<StringAttr>(row[1]),
+                                                         cast<TypeAttr>(row[type]).getValue(),
+                                                         number(first),
+                                                         number(first + 1),
+                                                         {}});
       for (size_t i = first + numbers; i < row.size(); ++i)
         place.shape.push_back(number(i));
-      places.push_back(place);
     }
   return places;
 }
@@ -562,23 +550,12 @@ Attribute rowOf(const StatePlace &place) {
 
 void setTarget(ModuleOp module, TargetAttr target) { module->setAttr(kTarget, target); }
 
-static void setEntries(ModuleOp module, StringRef attribute, ArrayRef<ExportAttr> entries) {
-  SmallVector<Attribute> list(entries.begin(), entries.end());
-  module->setAttr(attribute, ArrayAttr::get(module.getContext(), list));
-}
-
 void setExports(ModuleOp module, ArrayRef<ExportAttr> exports) {
-  setEntries(module, kExports, exports);
+  SmallVector<Attribute> list(exports.begin(), exports.end());
+  module->setAttr(kExports, ArrayAttr::get(module.getContext(), list));
 }
 void setModuleTensors(ModuleOp module, ArrayRef<ExportAttr> tensors) {
-  if (tensors.empty())
-    module->removeAttr(kModuleTensors);
-  else
-    setEntries(module, kModuleTensors, tensors);
-}
-
-static void setText(ModuleOp module, StringRef attribute, StringRef text) {
-  module->setAttr(attribute, StringAttr::get(module.getContext(), text));
+  setRows(module, kModuleTensors, SmallVector<Attribute>(tensors.begin(), tensors.end()));
 }
 
 void setModelName(ModuleOp module, StringRef name) { setText(module, kModel, name); }
