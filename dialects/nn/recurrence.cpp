@@ -92,8 +92,12 @@ double recurrenceFlops(const recurrence_sizes &sizes, int64_t blocks) {
 SmallVector<Replacement> lowerRecurrence(StepBuilder &builder, Operation *op,
                                          const CellFunctions &functions, bool reverse,
                                          const RecurrenceCall &wanted) {
+  SmallVector<Value> inputs;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    inputs.push_back(llvm::is_contained(wanted.inPlace, int64_t(i)) ? builder.overwritable(operand)
+                                                                    : builder.contiguous(operand));
   auto call = builder.create<kernel::CallOp>(op->getResultTypes(), wanted.function, wanted.library,
-                                             ArrayRef<int64_t>(), wanted.inputs);
+                                             ArrayRef<int64_t>(), inputs);
   OpBuilder attributes(call.getContext());
   SmallVector<Attribute> numbers{attributes.getDenseI64ArrayAttr(
                                      {wanted.sizes.steps, wanted.sizes.batch, wanted.sizes.hidden}),

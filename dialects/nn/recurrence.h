@@ -55,9 +55,8 @@ struct RecurrenceCall {
   llvm::StringRef library, function;
   int64_t blocks;
   recurrence_sizes sizes;
-  std::optional<bool> flag; // after the common numbers
-  llvm::SmallVector<mlir::Value> inputs;
-  llvm::SmallVector<int64_t> inPlace;       // of each result, an input or -1
+  std::optional<bool> flag;                 // after the common numbers
+  llvm::SmallVector<int64_t> inPlace;       // of each result, the operand it overwrites or -1
   llvm::SmallVector<llvm::StringRef> roles; // of each result, in names
 };
 llvm::SmallVector<Replacement> lowerRecurrence(StepBuilder &builder, mlir::Operation *op,

@@ -145,16 +145,12 @@ LogicalResult GruOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradi
 double GruOp::flops() { return recurrenceFlops(sizesOf(*this), kGruBlocks); }
 
 SmallVector<Replacement> GruOp::lowerToStep(StepBuilder &builder) {
-  SmallVector<Value> inputs{builder.overwritable(getGates())};
-  for (Value operand : getOperands().drop_front())
-    inputs.push_back(builder.contiguous(operand));
   return lowerRecurrence(builder, *this, cellFunctions(*this), getReverse(),
                          {"gru",
                           "gru",
                           kGruBlocks,
                           sizesOf(*this),
                           bool(getLinearBeforeReset()),
-                          inputs,
                           {-1, 0, -1},
                           {"states", "gates", "candidates"}});
 }
@@ -235,14 +231,13 @@ double GruGradientOp::flops() { return recurrenceFlops(sizesOf(*this), kGruBlock
 
 SmallVector<Replacement> GruGradientOp::lowerToStep(StepBuilder &builder) {
   bool linear = getLinearBeforeReset();
-  SmallVector<Value> inputs;
-  for (auto [i, operand] : llvm::enumerate(getOperands()))
-    inputs.push_back(i == 3 || i == 5 ? builder.overwritable(operand)
-                                      : builder.contiguous(operand));
-  RecurrenceCall call{"gru",      linear ? "linear_gru_gradient" : "gru_gradient",
-                      kGruBlocks, sizesOf(*this),
-                      {},         inputs,
-                      {3, -1},    {"gates", "h"}};
+  RecurrenceCall call{"gru",
+                      linear ? "linear_gru_gradient" : "gru_gradient",
+                      kGruBlocks,
+                      sizesOf(*this),
+                      {},
+                      {3, -1},
+                      {"gates", "h"}};
   if (linear) {
     call.inPlace.push_back(5);
     call.roles.push_back("candidates");

@@ -139,16 +139,12 @@ LogicalResult LstmOp::buildGradient(Builder &builder, ArrayRef<Value> resultGrad
 double LstmOp::flops() { return recurrenceFlops(sizesOf(*this), kLstmBlocks); }
 
 SmallVector<Replacement> LstmOp::lowerToStep(StepBuilder &builder) {
-  SmallVector<Value> inputs{builder.overwritable(getGates())};
-  for (Value operand : getOperands().drop_front())
-    inputs.push_back(builder.contiguous(operand));
   return lowerRecurrence(builder, *this, cellFunctions(*this), getReverse(),
                          {"lstm",
                           "lstm",
                           kLstmBlocks,
                           sizesOf(*this),
                           bool(getCoupled()),
-                          inputs,
                           {-1, -1, -1, 0},
                           {"states", "last_cell", "cells", "gates"}});
 }
@@ -222,17 +218,12 @@ LogicalResult LstmGradientOp::inferReturnTypes(MLIRContext *, std::optional<Loca
 double LstmGradientOp::flops() { return recurrenceFlops(sizesOf(*this), kLstmBlocks); }
 
 SmallVector<Replacement> LstmGradientOp::lowerToStep(StepBuilder &builder) {
-  SmallVector<Value> inputs;
-  for (Value operand : getOperands())
-    inputs.push_back(operand == getActivated() ? builder.overwritable(operand)
-                                               : builder.contiguous(operand));
   return lowerRecurrence(builder, *this, cellFunctions(*this), getReverse(),
                          {"lstm",
                           "lstm_gradient",
                           kLstmBlocks,
                           sizesOf(*this),
                           bool(getCoupled()),
-                          inputs,
                           {4, -1, -1},
                           {"gates", "h", "c"}});
 }

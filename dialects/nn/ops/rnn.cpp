@@ -77,11 +77,8 @@ LogicalResult RnnOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradi
 double RnnOp::flops() { return recurrenceFlops(sizesOf(*this), 1); }
 
 SmallVector<Replacement> RnnOp::lowerToStep(StepBuilder &builder) {
-  SmallVector<Value> inputs;
-  for (Value operand : getOperands())
-    inputs.push_back(builder.contiguous(operand));
   return lowerRecurrence(builder, *this, cellFunctions(*this), getReverse(),
-                         {"rnn", "rnn", 1, sizesOf(*this), {}, inputs, {-1}, {"states"}});
+                         {"rnn", "rnn", 1, sizesOf(*this), {}, {-1}, {"states"}});
 }
 
 FailureOr<SmallVector<Tensor>> RnnOp::interpretResults(ArrayRef<Tensor> operands) {
@@ -131,12 +128,8 @@ LogicalResult RnnGradientOp::inferReturnTypes(MLIRContext *, std::optional<Locat
 double RnnGradientOp::flops() { return recurrenceFlops(sizesOf(*this), 1); }
 
 SmallVector<Replacement> RnnGradientOp::lowerToStep(StepBuilder &builder) {
-  SmallVector<Value> inputs;
-  for (Value operand : getOperands())
-    inputs.push_back(builder.contiguous(operand));
-  return lowerRecurrence(
-      builder, *this, cellFunctions(*this), getReverse(),
-      {"rnn", "rnn_gradient", 1, sizesOf(*this), {}, inputs, {-1, -1}, {"gates", "h"}});
+  return lowerRecurrence(builder, *this, cellFunctions(*this), getReverse(),
+                         {"rnn", "rnn_gradient", 1, sizesOf(*this), {}, {-1, -1}, {"gates", "h"}});
 }
 
 FailureOr<SmallVector<Tensor>> RnnGradientOp::interpretResults(ArrayRef<Tensor> operands) {
