@@ -109,20 +109,13 @@ class Lowering {
 public:
   explicit Lowering(ModuleOp module) : module(module) {}
 
-  LogicalResult run() {
-    SmallVector<kernel::GroupOp> groups;
-    module.walk([&](kernel::GroupOp group) { groups.push_back(group); });
-    bool ok = true;
-    for (kernel::GroupOp group : groups)
-      ok &= succeeded(lower(group));
-    if (!ok)
-      return failure();
+  void run() {
+    module.walk([&](kernel::GroupOp group) { lower(group); });
     nameKernels();
-    return success();
   }
 
 private:
-  LogicalResult lower(kernel::GroupOp group);
+  void lower(kernel::GroupOp group);
   std::string textOf(kernel::GroupOp group, SmallVectorImpl<Value> &outside);
   size_t intern(kernel::FunctionOp function);
   void nameKernels();
@@ -199,9 +192,8 @@ double Lowering::flopsOf(kernel::GroupOp group) {
 
 ArrayAttr Lowering::resultNames(kernel::GroupOp group) {
   SmallVector<Attribute> names;
-  for (Value value : group.getBody().front().getTerminator()->getOperands()) {
+  for (Value value : group.getBody().front().getTerminator()->getOperands())
     names.push_back(StringAttr::get(group.getContext(), nodeName(value.getLoc()).value()));
-  }
   return ArrayAttr::get(group.getContext(), names);
 }
 
@@ -235,7 +227,7 @@ size_t Lowering::intern(kernel::FunctionOp function) {
   return entry->second;
 }
 
-LogicalResult Lowering::lower(kernel::GroupOp group) {
+void Lowering::lower(kernel::GroupOp group) {
   SmallVector<Value> outside, inputs;
   std::string text = textOf(group, outside);
   auto known = groupsByText.find(text);
@@ -245,14 +237,12 @@ LogicalResult Lowering::lower(kernel::GroupOp group) {
     for (unsigned i : known->second.inputs)
       inputs.push_back(outside[i]);
   } else {
-    FailureOr<BuiltKernel> built = buildKernel(group);
-    if (failed(built))
-      return failure();
-    built->function.setSourcesAttr(ArrayAttr::get(group.getContext(), sourcesOf(group)));
-    built->function.setFlops(APFloat(flopsOf(group)));
-    number = intern(built->function);
+    auto [function, read] = buildKernel(group);
+    function.setSourcesAttr(ArrayAttr::get(group.getContext(), sourcesOf(group)));
+    function.setFlops(APFloat(flopsOf(group)));
+    number = intern(function);
     Known entry{number, {}};
-    inputs.assign(built->inputs.begin(), built->inputs.end());
+    inputs = read;
     for (Value input : inputs)
       entry.inputs.push_back(llvm::find(outside, input) - outside.begin());
     groupsByText[text] = entry;
@@ -271,7 +261,6 @@ LogicalResult Lowering::lower(kernel::GroupOp group) {
   launches.push_back({launch, number});
   group.replaceAllUsesWith(launch.getOuts());
   group.erase();
-  return success();
 }
 
 /// Kernels of one name are told apart by what they compute, then by the entry function, if that
@@ -309,10 +298,7 @@ struct LowerToKernels : ModulePass<LowerToKernels> {
   static constexpr StringLiteral description =
       "Turn groups into kernels with scalar code, one for all equal groups";
 
-  void runOnOperation() override {
-    if (failed(Lowering(getOperation()).run()))
-      signalPassFailure();
-  }
+  void runOnOperation() override { Lowering(getOperation()).run(); }
 };
 
 PassRegistration<LowerToKernels> lowerToKernelsRegistration;

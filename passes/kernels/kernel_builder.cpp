@@ -62,10 +62,10 @@ private:
   bool dependsOnWalk(const IndexMap &map);
   bool isRowLevel(const IndexMap &map, Value predicate);
   bool isCanonical(const Affine &position);
+  bool isPlainLoad(Value value);
   Key keyOf(Value value, const IndexMap &map, Value predicate);
   std::optional<IndexMap> mapOver(Value value, size_t begin, size_t end);
   std::optional<IndexMap> operandOfReduction(Operation *reduction);
-  std::optional<IndexMap> mapAlong(Operation *reduction, const Sizes &shape);
   std::optional<IndexMap> mapOfWhole(Value value);
   size_t addSymbol(Value value, int64_t range);
   BlockArgument inputArgument(Value tensor, kernel::AccessAttr access);
@@ -79,8 +79,9 @@ private:
   int phaseOf(Value value);
   bool fail(std::optional<Split> wanted);
   kernel::FunctionOp finish();
-  bool isWhole(Value value) const {
-    return planning::elementCount(sizesOf(value)) == planning::elementCount(dims);
+  /// Whether an operation of the group computes the value.
+  bool isComputed(Value value) {
+    return value.getDefiningOp() && value.getDefiningOp()->getParentOp() == group;
   }
 
   kernel::GroupOp group;
@@ -134,11 +135,7 @@ std::optional<IndexMap> KernelBuilder::mapOver(Value value, size_t begin, size_t
 
 /// Kept dimensions follow the rows (columns), reduced ones the walk.
 std::optional<IndexMap> KernelBuilder::operandOfReduction(Operation *reduction) {
-  return mapAlong(reduction, sizesOf(reduction->getOperand(0)));
-}
-
-/// The map of a tensor shaped like the reduction's operand.
-std::optional<IndexMap> KernelBuilder::mapAlong(Operation *reduction, const Sizes &shape) {
+  const Sizes shape = sizesOf(reduction->getOperand(0));
   auto over = cast<DenseI64ArrayAttr>(reduction->getAttr("dimensions")).asArrayRef();
   IndexMap map{space, std::vector<Affine>(shape.size())};
   bool column = group.getForm() == kernel::Form::column;
@@ -232,9 +229,9 @@ Value KernelBuilder::scalar(Value value, const IndexMap &map, Value predicate) {
 }
 
 Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) {
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getParentOp() != group.getOperation())
+  if (!isComputed(value))
     return load(value, map.linear(sizesOf(value)), predicate);
+  Operation *op = value.getDefiningOp();
   if (Value result = reduced.lookup(value)) {
     if (!isCanonical(map.linear(sizesOf(value))))
       fail(std::nullopt);
@@ -291,12 +288,9 @@ Value KernelBuilder::throughView(Operation *view, const IndexMap &map, Value pre
   if (isa<nn::ReshapeOp>(view)) {
     // Memory knows no shape: only the position counts.
     Affine position = map.linear(sizesOf(view->getResult(0)));
-    while (auto reshape = operand.getDefiningOp<nn::ReshapeOp>()) {
-      if (reshape->getParentOp() != group.getOperation())
-        break;
-      operand = reshape.getX();
-    }
-    if (!operand.getDefiningOp() || operand.getDefiningOp()->getParentOp() != group.getOperation())
+    while (isComputed(operand) && operand.getDefiningOp<nn::ReshapeOp>())
+      operand = operand.getDefiningOp()->getOperand(0);
+    if (!isComputed(operand))
       return load(operand, position, predicate);
     if (Value result = reduced.lookup(operand); result && isCanonical(position))
       return result;
@@ -396,10 +390,10 @@ Value KernelBuilder::condition(const Affine &index, int64_t low, int64_t size, V
 }
 
 /// A loaded element is 0 where its predicate fails; anything else is selected.
-bool isPlainLoad(Value value, kernel::GroupOp group) {
-  while (isView(value.getDefiningOp()) && value.getDefiningOp()->getParentOp() == group)
+bool KernelBuilder::isPlainLoad(Value value) {
+  while (isComputed(value) && isView(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
-  return !value.getDefiningOp() || value.getDefiningOp()->getParentOp() != group;
+  return !isComputed(value);
 }
 
 Value KernelBuilder::throughPad(nn::PadOp pad, const IndexMap &map, Value predicate) {
@@ -431,7 +425,7 @@ Value KernelBuilder::throughPad(nn::PadOp pad, const IndexMap &map, Value predic
   }
   operand.space = space;
   Value value = scalar(pad.getX(), operand, predicate);
-  if (failed || predicate == outside || isPlainLoad(pad.getX(), group))
+  if (failed || predicate == outside || isPlainLoad(pad.getX()))
     return value;
   Value zero = scalarConstant(builder, location, 0, value.getType());
   return builder.create<arith::SelectOp>(location, predicate, value, zero);
@@ -531,9 +525,9 @@ Value KernelBuilder::load(Value tensor, const Affine &position, Value predicate)
 }
 
 int KernelBuilder::phaseOf(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getParentOp() != group.getOperation())
+  if (!isComputed(value))
     return 0;
+  Operation *op = value.getDefiningOp();
   if (auto known = phases.find(value); known != phases.end())
     return known->second;
   int phase = 0;
@@ -605,7 +599,8 @@ bool KernelBuilder::isStoredPerPoint(Value value) {
     return true;
   size_t begin = form == kernel::Form::row ? outer : 0;
   size_t end = form == kernel::Form::column ? outer : dims.size();
-  return isWhole(value) && planning::elementCount({dims.begin() + begin, dims.begin() + end}) > 1;
+  return planning::elementCount(sizesOf(value)) == planning::elementCount(dims) &&
+         planning::elementCount({dims.begin() + begin, dims.begin() + end}) > 1;
 }
 
 /// The map of a value with an element for every point.
@@ -613,7 +608,7 @@ std::optional<IndexMap> KernelBuilder::mapOfWhole(Value value) {
   if (group.getForm() == kernel::Form::column)
     for (Operation &op : group.getBody().front())
       if (nn::isReduction(&op) && sizesOf(op.getOperand(0)) == sizesOf(value))
-        return mapAlong(&op, sizesOf(value));
+        return operandOfReduction(&op);
   return mapOver(value, 0, dims.size());
 }
 
@@ -686,19 +681,14 @@ kernel::FunctionOp KernelBuilder::finish() {
   for (kernel::AccessAttr at : stored)
     accesses.push_back(at);
   builder.clearInsertionPoint();
-  kernel::Form form = group.getForm();
-  int64_t walked = form == kernel::Form::row      ? dims.size() - outer
-                   : form == kernel::Form::column ? outer
-                   : form == kernel::Form::full   ? dims.size()
-                                                  : 0;
   auto function = builder.create<kernel::FunctionOp>(
-      location, "kernel", form, dims, walked, outputs.size(), builder.getArrayAttr(accesses),
-      builder.getStrArrayAttr({}), FloatAttr(), Attribute());
+      location, "kernel", group.getForm(), dims, /*reduced=*/0, outputs.size(),
+      builder.getArrayAttr(accesses), builder.getStrArrayAttr({}), FloatAttr(), Attribute());
   Block &block = function.getBody().emplaceBlock();
   for (BlockArgument argument : body.getArguments())
     argument.replaceAllUsesWith(block.addArgument(argument.getType(), argument.getLoc()));
   block.getOperations().splice(block.end(), body.getOperations());
-  mergeDimensions(function, outer);
+  mergeDimensions(function, outer); // which counts the reduced ones
   return function;
 }
 
@@ -727,13 +717,13 @@ std::pair<Sizes, size_t> initialSpace(kernel::GroupOp group) {
 
 } // namespace
 
-FailureOr<BuiltKernel> buildKernel(kernel::GroupOp group) {
+BuiltKernel buildKernel(kernel::GroupOp group) {
   auto [dims, outer] = initialSpace(group);
   for (int attempt = 0; attempt < planning::kMostSplits; ++attempt) {
     std::optional<Split> split;
     KernelBuilder builder(group, dims, outer);
     if (kernel::FunctionOp function = builder.build(split))
-      return BuiltKernel{function, builder.inputs};
+      return {function, builder.inputs};
     if (!split)
       internalError(group, "the values do not share an iteration space");
     applySplit(dims, *split);

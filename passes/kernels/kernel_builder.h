@@ -8,12 +8,11 @@
 namespace trainc {
 
 struct BuiltKernel {
-  kernel::FunctionOp function;           // detached; null where the group has no kernel form
+  kernel::FunctionOp function;           // detached
   llvm::SmallVector<mlir::Value> inputs; // of the launch: values from above the group
 };
 
-/// On failure an error has been emitted at the group.
-mlir::FailureOr<BuiltKernel> buildKernel(kernel::GroupOp group);
+BuiltKernel buildKernel(kernel::GroupOp group);
 
 /// Drops dimensions of size one and merges neighbours that all accesses cross with one
 /// stride. The first `border` dimensions are rows (form row) or walked (form column).
