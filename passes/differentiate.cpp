@@ -25,8 +25,8 @@
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
-using trainc::gradientLocation;
 
+namespace trainc {
 namespace {
 
 bool isFloat(Value value) {
@@ -40,33 +40,30 @@ struct Contribution {
   std::string through;
 };
 
-Value addScalar(func::FuncOp function, trainc::train::RoleAttrInterface role, StringRef name) {
+Value addScalar(func::FuncOp function, train::RoleAttrInterface role, StringRef name) {
   MLIRContext *context = function.getContext();
   unsigned index = function.getNumArguments();
   function.insertArgument(index, RankedTensorType::get({}, Float64Type::get(context)),
-                          trainc::train::attributesOf(role),
-                          NameLoc::get(StringAttr::get(context, name)));
+                          train::attributesOf(role), NameLoc::get(StringAttr::get(context, name)));
   return function.getArgument(index);
 }
 
 /// Values of nodes that a pattern asks for (`trainc --keep`), each with the node's name: what comes
 /// out of a node, not what its operations hand to each other, and not a view of another value.
 std::vector<std::pair<std::string, Value>> namedValues(func::FuncOp function,
-                                                       const trainc::name_pattern &names) {
+                                                       const name_pattern &names) {
   std::vector<std::pair<std::string, Value>> found;
   llvm::StringSet<> known;
   Operation *terminator = function.getBody().front().getTerminator();
   for (Operation &op : function.getBody().front().without_terminator()) {
-    trainc::NodeName name = trainc::nodeName(op.getLoc());
-    if (isa<trainc::nn::ConstantOp, trainc::nn::ReshapeOp, trainc::nn::TransposeOp,
-            trainc::nn::BroadcastOp>(op) ||
+    NodeName name = nodeName(op.getLoc());
+    if (isa<nn::ConstantOp, nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp>(op) ||
         op.getNumResults() != 1 || name.node.empty() || !name.role.empty() ||
         !names.matches(name.node))
       continue;
     Value value = op.getResult(0);
     bool comesOut = llvm::any_of(value.getUsers(), [&](Operation *user) {
-      return user == terminator ||
-             trainc::withoutRole(user->getLoc()) != trainc::withoutRole(op.getLoc());
+      return user == terminator || withoutRole(user->getLoc()) != withoutRole(op.getLoc());
     });
     bool isLoss = terminator->getOperand(0) == value;
     if (comesOut && !isLoss && known.insert(name.node).second)
@@ -76,10 +73,10 @@ std::vector<std::pair<std::string, Value>> namedValues(func::FuncOp function,
 }
 
 /// Whether the trainer asks for plain means.
-Value addMeanPerBatch(func::FuncOp function, trainc::nn::Builder &builder) {
-  auto role = trainc::train::MeanPerBatchAttr::get(function.getContext());
+Value addMeanPerBatch(func::FuncOp function, nn::Builder &builder) {
+  auto role = train::MeanPerBatchAttr::get(function.getContext());
   Value plain = addScalar(function, role, "mean_per_batch");
-  return builder.create<trainc::nn::GreaterOp>(plain, builder.constant(0, plain.getType()));
+  return builder.create<nn::GreaterOp>(plain, builder.constant(0, plain.getType()));
 }
 
 /// Makes a loss of several parts what the micro-batch adds to that of the step. A part's divisor is
@@ -94,7 +91,7 @@ public:
   void run() {
     Value total;
     for (unsigned i = 0; i < function.getNumResults(); ++i)
-      if (auto part = trainc::train::resultRoleAs<trainc::train::LossPartAttr>(function, i)) {
+      if (auto part = train::resultRoleAs<train::LossPartAttr>(function, i)) {
         Value share = shareOf(part, terminator->getOperand(i));
         total = total ? builder.add(total, share) : share;
       }
@@ -103,21 +100,20 @@ public:
   }
 
 private:
-  Value shareOf(trainc::train::LossPartAttr part, Value value) {
+  Value shareOf(train::LossPartAttr part, Value value) {
     Value weight = weightOf(part.getPart());
     if (!weight && !part.getIsSum())
       return value;
     std::string name = "part_scale_" + std::to_string(part.getPart());
-    auto role = trainc::train::PartScaleAttr::get(function.getContext(), part.getPart());
+    auto role = train::PartScaleAttr::get(function.getContext(), part.getPart());
     Value scale = addScalar(function, role, name);
-    Value share = builder.cast(scale, trainc::nn::tensorType(value).getElementType());
+    Value share = builder.cast(scale, nn::tensorType(value).getElementType());
     if (!weight)
       return builder.mul(value, share);
     // Where no label counts the mean is NaN, and adds nothing; the share is 0 then, or where no
     // label of the step does, 0 times infinity.
     share = builder.named("share_of_step", builder.mul(weight, share));
-    Value counts =
-        builder.create<trainc::nn::GreaterOp>(weight, builder.constant(0, weight.getType()));
+    Value counts = builder.create<nn::GreaterOp>(weight, builder.constant(0, weight.getType()));
     Value weighed = builder.select(counts, builder.mul(value, share), share);
     if (!isPlain)
       isPlain = addMeanPerBatch(function, builder);
@@ -126,7 +122,7 @@ private:
 
   Value weightOf(int64_t part) {
     for (unsigned i = 0; i < function.getNumResults(); ++i)
-      if (auto weight = trainc::train::resultRoleAs<trainc::train::LossWeightAttr>(function, i);
+      if (auto weight = train::resultRoleAs<train::LossWeightAttr>(function, i);
           weight && weight.getPart() == part)
         return terminator->getOperand(i);
     return nullptr;
@@ -135,7 +131,7 @@ private:
   func::FuncOp function;
   Operation *terminator;
   OpBuilder at;
-  trainc::nn::Builder builder;
+  nn::Builder builder;
   Value isPlain;
 };
 
@@ -153,7 +149,7 @@ public:
     OpBuilder at(terminator);
     Value loss = terminator->getOperand(0);
     if (isActive(loss)) {
-      trainc::nn::Builder builder(at, gradientLocation(loss.getLoc()));
+      nn::Builder builder(at, gradientLocation(loss.getLoc()));
       Value weight = weightOfLoss(builder), scale = scaleOfLoss(builder, loss.getType());
       Value factor = weight && scale ? builder.mul(weight, scale) : weight ? weight : scale;
       contributions[loss].push_back({factor ? factor : builder.constant(1, loss.getType()), ""});
@@ -171,15 +167,15 @@ private:
   bool isActive(Value value) const { return active.contains(value); }
 
   std::string nameOf(BlockArgument argument) {
-    return trainc::train::nameOf(function, argument.getArgNumber()).str();
+    return train::nameOf(function, argument.getArgNumber()).str();
   }
 
-  trainc::train::ParameterAttr roleOf(BlockArgument argument) {
-    return trainc::train::roleAs<trainc::train::ParameterAttr>(function, argument.getArgNumber());
+  train::ParameterAttr roleOf(BlockArgument argument) {
+    return train::roleAs<train::ParameterAttr>(function, argument.getArgNumber());
   }
 
   bool isTrainable(BlockArgument argument) {
-    trainc::train::ParameterAttr parameter = roleOf(argument);
+    train::ParameterAttr parameter = roleOf(argument);
     return parameter && !parameter.isFrozen();
   }
 
@@ -190,7 +186,7 @@ private:
         active.insert(argument);
     for (Operation &op : function.getBody().front().without_terminator()) {
       forward.push_back(&op);
-      if (op.hasTrait<trainc::nn::NotDifferentiable>() ||
+      if (op.hasTrait<nn::NotDifferentiable>() ||
           llvm::none_of(op.getOperands(), [&](Value operand) { return isActive(operand); }))
         continue;
       for (Value result : op.getResults())
@@ -208,7 +204,7 @@ private:
                         [&](Value value) { return reaching.contains(value) && isActive(value); }))
         continue;
       reaching.insert(op->operand_begin(), op->operand_end());
-      if (!isa<trainc::nn::DifferentiableOpInterface>(op))
+      if (!isa<nn::DifferentiableOpInterface>(op))
         result = op->emitError("operation ") << op->getName() << " has no gradient";
     }
     return result;
@@ -216,9 +212,9 @@ private:
 
   /// The gradient is that of the micro-batch's part in the step's loss: its mean loss times its
   /// weight, unless the trainer asks for plain means. Null where every weight is 1.
-  Value weightOfLoss(trainc::nn::Builder &builder) {
+  Value weightOfLoss(nn::Builder &builder) {
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
-      auto role = trainc::train::resultRoleAs<trainc::train::LossWeightAttr>(function, i);
+      auto role = train::resultRoleAs<train::LossWeightAttr>(function, i);
       if (!role || role.getPart())
         continue;
       Value share = terminator->getOperand(i), isPlain = addMeanPerBatch(function, builder);
@@ -231,15 +227,14 @@ private:
   }
 
   /// Null where gradients need none.
-  Value scaleOfLoss(trainc::nn::Builder &builder, Type type) {
+  Value scaleOfLoss(nn::Builder &builder, Type type) {
     const bool isOfLittleRange = llvm::any_of(forward, [](Operation *op) {
-      return llvm::any_of(op->getResultTypes(), [](Type result) {
-        return trainc::elementTypeOf(result).isOfLittleRange;
-      });
+      return llvm::any_of(op->getResultTypes(),
+                          [](Type result) { return elementTypeOf(result).isOfLittleRange; });
     });
     if (!isOfLittleRange)
       return nullptr;
-    auto role = trainc::train::LossScaleAttr::get(function.getContext());
+    auto role = train::LossScaleAttr::get(function.getContext());
     Value scale = addScalar(function, role, "loss_scale");
     return builder.named("loss_scale",
                          builder.cast(scale, cast<RankedTensorType>(type).getElementType()));
@@ -249,9 +244,8 @@ private:
   std::string valueName(Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument)
-      return trainc::nodeName(value.getLoc()).value();
-    trainc::train::RoleAttrInterface role =
-        trainc::train::roleOf(function, argument.getArgNumber());
+      return nodeName(value.getLoc()).value();
+    train::RoleAttrInterface role = train::roleOf(function, argument.getArgNumber());
     return role && role.getName() ? role.getTitle().str() : "";
   }
 
@@ -261,9 +255,9 @@ private:
     bool repeated = false;
     for (Operation *view = value.getDefiningOp();
          view && view->getLoc() == op->getLoc() &&
-         isa<trainc::nn::ReshapeOp, trainc::nn::TransposeOp, trainc::nn::BroadcastOp>(view);
+         isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp>(view);
          view = value.getDefiningOp()) {
-      repeated |= isa<trainc::nn::BroadcastOp>(view);
+      repeated |= isa<nn::BroadcastOp>(view);
       value = view->getOperand(0);
     }
     return valueName(value) + (repeated ? " per element" : "");
@@ -271,10 +265,10 @@ private:
 
   /// Calls operations at `from` which make `gradient` the gradient of the value `of`.
   static void nameGradient(Value gradient, Location from, StringRef of) {
-    Location location = trainc::gradientOfLocation(of, trainc::withoutRole(from));
+    Location location = gradientOfLocation(of, withoutRole(from));
     for (Operation *op = gradient.getDefiningOp(); op && op->getLoc() == from;) {
       op->setLoc(location);
-      bool isView = isa<trainc::nn::ReshapeOp, trainc::nn::TransposeOp>(op);
+      bool isView = isa<nn::ReshapeOp, nn::TransposeOp>(op);
       op = isView ? op->getOperand(0).getDefiningOp() : nullptr;
     }
   }
@@ -282,14 +276,14 @@ private:
   /// Contributions that are each another part of the value along one dimension, one after the
   /// other, with zeros where none is; else null. A sum reads all of them at every place, so
   /// from a few on it costs more: of a loop that was unrolled there is one for each step.
-  static Value joined(trainc::nn::Builder &builder, ArrayRef<Contribution> parts) {
+  static Value joined(nn::Builder &builder, ArrayRef<Contribution> parts) {
     constexpr size_t kFew = 4;
     if (parts.size() <= kFew)
       return nullptr;
-    SmallVector<trainc::nn::PadOp> pads;
+    SmallVector<nn::PadOp> pads;
     std::optional<unsigned> along;
     for (const Contribution &part : parts) {
-      auto pad = part.gradient.getDefiningOp<trainc::nn::PadOp>();
+      auto pad = part.gradient.getDefiningOp<nn::PadOp>();
       if (!pad || llvm::any_of(pad.getInterior(), [](int64_t step) { return step != 0; }))
         return nullptr;
       for (unsigned d = 0; d < pad.getLow().size(); ++d)
@@ -302,9 +296,8 @@ private:
     }
     if (!along)
       return nullptr;
-    llvm::sort(pads, [&](trainc::nn::PadOp a, trainc::nn::PadOp b) {
-      return a.getLow()[*along] < b.getLow()[*along];
-    });
+    llvm::sort(pads,
+               [&](nn::PadOp a, nn::PadOp b) { return a.getLow()[*along] < b.getLow()[*along]; });
     RankedTensorType type = pads[0].getType();
     SmallVector<Value> pieces;
     int64_t end = 0;
@@ -315,7 +308,7 @@ private:
         pieces.push_back(builder.constant(0, type.clone(shape)));
       end = begin;
     };
-    for (trainc::nn::PadOp pad : pads) {
+    for (nn::PadOp pad : pads) {
       if (pad.getLow()[*along] < end)
         return nullptr;
       fillTo(pad.getLow()[*along]);
@@ -323,7 +316,7 @@ private:
       end += pad.getX().getType().getDimSize(*along);
     }
     fillTo(type.getDimSize(*along));
-    return builder.create<trainc::nn::ConcatOp>(pieces, int64_t(*along));
+    return builder.create<nn::ConcatOp>(pieces, int64_t(*along));
   }
 
   /// Several contributions are told apart by the nodes that they came through.
@@ -335,10 +328,9 @@ private:
     std::string name = valueName(value);
     if (parts.size() > 1)
       for (const Contribution &part : parts)
-        nameGradient(part.gradient,
-                     trainc::gradientOfLocation(name, trainc::withoutRole(part.gradient.getLoc())),
+        nameGradient(part.gradient, gradientOfLocation(name, withoutRole(part.gradient.getLoc())),
                      name + " through " + part.through);
-    trainc::nn::Builder builder(at, location);
+    nn::Builder builder(at, location);
     if (Value all = joined(builder, parts)) {
       nameGradient(all, location, name);
       return all;
@@ -362,8 +354,8 @@ private:
       needed[i] = isActive(op->getOperand(i));
     if (needed.none() || llvm::none_of(results, [](Value value) { return value != nullptr; }))
       return success();
-    trainc::nn::Builder builder(at, location);
-    auto differentiable = cast<trainc::nn::DifferentiableOpInterface>(op);
+    nn::Builder builder(at, location);
+    auto differentiable = cast<nn::DifferentiableOpInterface>(op);
     bool hasSaid = false;
     ScopedDiagnosticHandler handler(op->getContext(), [&](Diagnostic &) {
       hasSaid = true;
@@ -380,7 +372,7 @@ private:
         return op->emitError("gradient of operand ")
                << i << " of " << op->getName() << " has type " << operands[i].getType();
       nameGradient(operands[i], location, operandName(op, i));
-      std::string node = trainc::nodeName(op->getLoc()).node;
+      std::string node = nodeName(op->getLoc()).node;
       contributions[op->getOperand(i)].push_back(
           {operands[i], StringRef(node).rsplit('.').second.empty()
                             ? node
@@ -398,9 +390,9 @@ private:
       if (llvm::none_of(op->getResults(), [&](Value value) { return reaching.contains(value); }))
         continue;
       reaching.insert(op->operand_begin(), op->operand_end());
-      if (op->hasTrait<trainc::nn::NotDifferentiable>() &&
+      if (op->hasTrait<nn::NotDifferentiable>() &&
           llvm::any_of(op->getOperands(), [&](Value operand) { return isActive(operand); }))
-        nodes.insert(first = trainc::nodeName(op->getLoc()).node);
+        nodes.insert(first = nodeName(op->getLoc()).node);
     }
     if (nodes.empty())
       return "";
@@ -408,7 +400,7 @@ private:
   }
 
   // What has no gradient keeps its value, as in PyTorch; its user is told.
-  LogicalResult freeze(ArrayRef<trainc::train::ParameterAttr> unreached) {
+  LogicalResult freeze(ArrayRef<train::ParameterAttr> unreached) {
     constexpr size_t kShown = 8;
     std::string names =
         llvm::join(llvm::map_range(unreached.take_front(kShown),
@@ -431,28 +423,27 @@ private:
                                                          : ": they keep their values");
     for (auto other : function->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
       for (unsigned i = 0; i < other.getNumArguments(); ++i)
-        if (auto role = trainc::train::roleAs<trainc::train::ParameterAttr>(other, i);
+        if (auto role = train::roleAs<train::ParameterAttr>(other, i);
             role && llvm::is_contained(unreached, role))
-          trainc::train::setRole(
-              other, i,
-              trainc::train::ParameterAttr::get(function.getContext(), role.getName(),
-                                                trainc::train::Run::frozen, role.getModule(),
-                                                /*group=*/0));
+          train::setRole(other, i,
+                         train::ParameterAttr::get(function.getContext(), role.getName(),
+                                                   train::Run::frozen, role.getModule(),
+                                                   /*group=*/0));
     return success();
   }
 
   /// A result that @forward_backward has besides the loss and the gradients.
-  static bool isBesides(trainc::train::RoleAttrInterface role) {
-    if (auto weight = dyn_cast_or_null<trainc::train::LossWeightAttr>(role))
+  static bool isBesides(train::RoleAttrInterface role) {
+    if (auto weight = dyn_cast_or_null<train::LossWeightAttr>(role))
       return !weight.getPart();
-    return isa_and_nonnull<trainc::train::NewValueAttr, trainc::train::IndexCheckAttr>(role);
+    return isa_and_nonnull<train::NewValueAttr, train::IndexCheckAttr>(role);
   }
 
   // Parameters' gradients become the results after the loss.
   LogicalResult collect(OpBuilder &at) {
     SmallVector<Value> results{terminator->getOperand(0)};
     SmallVector<DictionaryAttr> attributes{function.getResultAttrDict(0)};
-    SmallVector<trainc::train::ParameterAttr> unreached;
+    SmallVector<train::ParameterAttr> unreached;
     for (BlockArgument argument : function.getArguments()) {
       if (!isTrainable(argument))
         continue;
@@ -463,18 +454,18 @@ private:
         continue;
       }
       results.push_back(gradient);
-      attributes.push_back(trainc::train::attributesOf(
-          trainc::train::GradientAttr::get(function.getContext(), name)));
+      attributes.push_back(
+          train::attributesOf(train::GradientAttr::get(function.getContext(), name)));
     }
     for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-      if (isBesides(trainc::train::resultRoleOf(function, i))) {
+      if (isBesides(train::resultRoleOf(function, i))) {
         results.push_back(value);
         attributes.push_back(function.getResultAttrDict(i));
       }
     auto add = [&](Value value, const std::string &name) {
       results.push_back(value);
-      attributes.push_back(trainc::train::attributesOf(
-          trainc::train::OutputAttr::get(function.getContext(), at.getStringAttr(name))));
+      attributes.push_back(train::attributesOf(
+          train::OutputAttr::get(function.getContext(), at.getStringAttr(name))));
     };
     for (const auto &[name, value] : kept) {
       add(value, name);
@@ -501,7 +492,7 @@ private:
   std::vector<std::pair<std::string, Value>> kept;
 };
 
-struct Differentiate : trainc::ModulePass<Differentiate, trainc::CheckedPass> {
+struct Differentiate : ModulePass<Differentiate, CheckedPass> {
   Differentiate() = default;
   explicit Differentiate(StringRef pattern) { keep = pattern.str(); }
   static constexpr StringLiteral flag = "differentiate";
@@ -510,7 +501,7 @@ struct Differentiate : trainc::ModulePass<Differentiate, trainc::CheckedPass> {
   TextOption keep{*this, "keep", "pattern", "",
                   "values of nodes that become results, with their gradients"};
 
-  void checkOptions(trainc::OptionReader &reader) const override { checkPattern(reader, keep); }
+  void checkOptions(OptionReader &reader) const override { checkPattern(reader, keep); }
 
   void runOnOperation() override {
     auto model = getOperation().lookupSymbol<func::FuncOp>("model");
@@ -524,7 +515,7 @@ struct Differentiate : trainc::ModulePass<Differentiate, trainc::CheckedPass> {
     model.setName("forward_backward");
     PartSum(model).run();
     Differentiator differentiator(model);
-    if (const std::optional<trainc::name_pattern> names = patternOf(keep)) {
+    if (const std::optional<name_pattern> names = patternOf(keep)) {
       std::vector<std::pair<std::string, Value>> values = namedValues(model, *names);
       if (values.empty()) {
         tellOfNoValue();
@@ -532,7 +523,7 @@ struct Differentiate : trainc::ModulePass<Differentiate, trainc::CheckedPass> {
       }
       differentiator.keep(std::move(values));
     }
-    if (failed(differentiator.run()) || failed(trainc::simplify(model)))
+    if (failed(differentiator.run()) || failed(simplify(model)))
       signalPassFailure();
   }
 
@@ -551,10 +542,10 @@ private:
   static LogicalResult checkBuffers(func::FuncOp model) {
     llvm::StringSet<> replaced;
     for (unsigned i = 0; i < model.getNumResults(); ++i)
-      if (auto value = trainc::train::resultRoleAs<trainc::train::NewValueAttr>(model, i))
+      if (auto value = train::resultRoleAs<train::NewValueAttr>(model, i))
         replaced.insert(value.getName());
     for (unsigned i = 0; i < model.getNumArguments(); ++i)
-      if (auto buffer = trainc::train::roleAs<trainc::train::BufferAttr>(model, i);
+      if (auto buffer = train::roleAs<train::BufferAttr>(model, i);
           buffer && !replaced.contains(buffer.getName()))
         return model.emitError("buffer ") << buffer.getName() << " gets no new value";
     return success();
@@ -563,7 +554,7 @@ private:
   static bool isScalarLoss(func::FuncOp model) {
     auto type = dyn_cast<RankedTensorType>(model.getResultTypes().front());
     return type && type.getRank() == 0 && isa<FloatType>(type.getElementType()) &&
-           trainc::train::resultRoleAs<trainc::train::LossAttr>(model, 0);
+           train::resultRoleAs<train::LossAttr>(model, 0);
   }
 };
 
@@ -571,6 +562,8 @@ PassRegistration<Differentiate> differentiateRegistration;
 
 } // namespace
 
-std::unique_ptr<Pass> trainc::createDifferentiatePass(StringRef kept) {
+std::unique_ptr<Pass> createDifferentiatePass(StringRef kept) {
   return std::make_unique<Differentiate>(kept);
 }
+
+} // namespace trainc
