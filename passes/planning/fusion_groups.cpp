@@ -19,14 +19,20 @@ using Kind = FusionNode::Kind;
 constexpr size_t rememberedReaders = 6; // groups per tensor that a later reader is tried with
 constexpr size_t lookedAtReaders = 64;  // of a value; with more it counts as alive to the last
 
+/// In order, each once.
+template <typename Before = std::less<int>>
+void sortUnique(std::vector<int> &list, Before before = {}) {
+  std::sort(list.begin(), list.end(), before);
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
 std::vector<std::vector<int>> sourcesOf(const std::vector<FusionNode> &nodes) {
   std::vector<std::vector<int>> sources(nodes.size());
   for (size_t n = 0; n < nodes.size(); ++n) {
     for (const FusionEdge &edge : nodes[n].inputs)
       if (edge.producer >= 0)
         sources[n].push_back(edge.producer);
-    std::sort(sources[n].begin(), sources[n].end());
-    sources[n].erase(std::unique(sources[n].begin(), sources[n].end()), sources[n].end());
+    sortUnique(sources[n]);
   }
   return sources;
 }
@@ -112,8 +118,7 @@ std::vector<int> Grouping::producersOf(int unit) const {
     for (int source : sources[n])
       if (units.unitOf(source) != unit)
         list.push_back(units.unitOf(source));
-  std::sort(list.begin(), list.end(), std::greater<int>());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
+  sortUnique(list, std::greater<int>());
   return list;
 }
 
@@ -124,8 +129,7 @@ std::vector<int> Grouping::leavesOf(int unit) const {
     for (const FusionEdge &edge : nodes[n].inputs)
       if (edge.elements > 1 && edge.alignment == Alignment::identity)
         list.push_back(edge.leaf);
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
+  sortUnique(list);
   return list;
 }
 
@@ -150,7 +154,7 @@ void Grouping::mergeReaders() {
   std::unordered_map<int, std::vector<int>> readers; // of a leaf: latest groups, newest first
   std::vector<int> scalars;
   auto remember = [](std::vector<int> &list, int unit) {
-    list.erase(std::remove(list.begin(), list.end(), unit), list.end());
+    std::erase(list, unit);
     list.insert(list.begin(), unit);
     if (list.size() > rememberedReaders)
       list.pop_back();
@@ -185,15 +189,11 @@ void Grouping::absorbProducers() {
         if (Kind kind = spaces[units.unitOf(reader)].kind;
             readers.size() < rememberedReaders && (kind == Kind::column || kind == Kind::full))
           readers.push_back(units.unitOf(reader));
-    std::sort(readers.begin(), readers.end(), std::greater<int>());
-    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    sortUnique(readers, std::greater<int>());
     // Such a kernel cannot write over what it reads: where little is moved, memory counts more.
-    readers.erase(std::remove_if(readers.begin(), readers.end(),
-                                 [&](int reader) {
-                                   return !readInside(u, reader) &&
-                                          savedBytes(reader, u) < 2 * options.launchBytes;
-                                 }),
-                  readers.end());
+    std::erase_if(readers, [&](int reader) {
+      return !readInside(u, reader) && savedBytes(reader, u) < 2 * options.launchBytes;
+    });
     joinBest(readers, u);
   }
 }
@@ -279,8 +279,7 @@ bool Grouping::worthItsMemory(int a, int b, double gain,
       concerned.push_back(n);
       concerned.insert(concerned.end(), sources[n].begin(), sources[n].end());
     }
-  std::sort(concerned.begin(), concerned.end());
-  concerned.erase(std::unique(concerned.begin(), concerned.end()), concerned.end());
+  sortUnique(concerned);
   for (int value : concerned)
     if (Life life = lifeOf(value); life != lives[value]) {
       before.push_back({value, lives[value]});
@@ -335,11 +334,10 @@ bool Grouping::fits(int a, int b, const FusionGroup &joined) const {
 }
 
 bool Grouping::edgesFit(int n, int a, int b, const FusionGroup &joined) const {
-  for (const FusionEdge &edge : nodes[n].inputs)
-    if (edge.producer >= 0 && isInside(edge.producer, a, b) &&
-        !staysInside(nodes[n], nodes[edge.producer], edge, joined))
-      return false;
-  return true;
+  return std::all_of(nodes[n].inputs.begin(), nodes[n].inputs.end(), [&](const FusionEdge &edge) {
+    return edge.producer < 0 || !isInside(edge.producer, a, b) ||
+           staysInside(nodes[n], nodes[edge.producer], edge, joined);
+  });
 }
 
 /// Whether nobody but units `u` and `reader` reads what `u` computes.

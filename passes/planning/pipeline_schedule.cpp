@@ -4,7 +4,7 @@
 #include "passes/planning/pipeline_schedule.h"
 
 #include <algorithm>
-#include <tuple>
+#include <iterator>
 
 namespace trainc::planning {
 
@@ -168,16 +168,15 @@ private:
   }
 
   void addMessages(int stage, const Action &compute, ActionKind kind) {
-    bool gradient = kind == ActionKind::sendGradient || kind == ActionKind::receiveGradient;
+    bool gradient = isGradient(kind);
     bool here = isSend(kind) != gradient; // this chunk makes the boundary's tensors
     for (size_t i = 0; i < schedule.pipeline.boundaries.size(); ++i) {
       const Boundary &boundary = schedule.pipeline.boundaries[i];
-      int peer = stageOf(here ? boundary.to : boundary.from);
       if ((here ? boundary.from : boundary.to) != compute.chunk)
         continue;
       Action message = computeOf(kind, compute.chunk, compute.microBatch);
       message.boundary = int(i);
-      message.peer = peer;
+      message.peer = stageOf(here ? boundary.to : boundary.from);
       int places = (gradient ? schedule.gradientPlaces : schedule.activationPlaces)[i];
       message.slot = compute.microBatch % places;
       schedule.actions[stage].push_back(message);
@@ -204,25 +203,9 @@ private:
 
 } // namespace
 
-bool Action::operator==(const Action &other) const {
-  auto fields = [](const Action &a) {
-    return std::tie(a.kind, a.chunk, a.microBatch, a.boundary, a.peer, a.slot, a.shared);
-  };
-  return fields(*this) == fields(other);
-}
-
 const char *nameOf(ScheduleKind kind) {
-  switch (kind) {
-  case ScheduleKind::gpipe:
-    return "gpipe";
-  case ScheduleKind::oneForwardOneBackward:
-    return "1f1b";
-  case ScheduleKind::interleaved:
-    return "interleaved";
-  case ScheduleKind::zeroBubble:
-    return "zb-h1";
-  }
-  return "";
+  static constexpr const char *names[] = {"gpipe", "1f1b", "interleaved", "zb-h1"};
+  return names[int(kind)];
 }
 
 std::optional<ScheduleKind> scheduleKind(std::string_view name) {
@@ -234,33 +217,12 @@ std::optional<ScheduleKind> scheduleKind(std::string_view name) {
 }
 
 const char *nameOf(ActionKind kind) {
-  switch (kind) {
-  case ActionKind::forward:
-    return "forward";
-  case ActionKind::backward:
-    return "backward";
-  case ActionKind::inputGradient:
-    return "input gradient";
-  case ActionKind::weightGradient:
-    return "weight gradient";
-  case ActionKind::sendActivation:
-    return "send activation";
-  case ActionKind::receiveActivation:
-    return "receive activation";
-  case ActionKind::sendGradient:
-    return "send gradient";
-  case ActionKind::receiveGradient:
-    return "receive gradient";
-  case ActionKind::reduce:
-    return "reduce";
-  case ActionKind::addShared:
-    return "add shared";
-  case ActionKind::norm:
-    return "norm";
-  case ActionKind::update:
-    return "update";
-  }
-  return "";
+  static constexpr const char *names[] = {
+      "forward",         "backward",           "input gradient", "weight gradient",
+      "send activation", "receive activation", "send gradient",  "receive gradient",
+      "reduce",          "add shared",         "norm",           "update"};
+  static_assert(std::size(names) == size_t(ActionKind::update) + 1);
+  return names[int(kind)];
 }
 
 bool isCompute(ActionKind kind) {

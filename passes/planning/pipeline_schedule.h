@@ -65,7 +65,7 @@ struct Action {
   int slot = -1;     // of the chunk's stash, or the message's place at the receiver
   int shared = -1;   // number in Pipeline::shared
 
-  bool operator==(const Action &other) const;
+  bool operator==(const Action &other) const = default;
 };
 
 struct Schedule {
