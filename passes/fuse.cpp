@@ -443,11 +443,6 @@ void Fusion::build() {
   for (Operation &op : block)
     if (!isStep(&op) && !op.hasTrait<OpTrait::IsTerminator>() && !isInMemory(op.getResult(0)))
       old.push_back(&op);
-  size_t grouped = 0;
-  for (const planning::FusionGroup &group : groups)
-    grouped += group.nodes.size();
-  check(grouped == nodes.size(), block.getParentOp(),
-        "groups of values need each other in a cycle");
   for (const planning::FusionGroup &group : groups)
     buildGroup(group, builder);
   for (OpOperand &operand : block.getTerminator()->getOpOperands())
