@@ -49,9 +49,9 @@ struct Totals {
   int64_t activationsOfOthers = 0; // of the functions that all ranks run
   std::map<int64_t, int64_t> activationsOfChunk;
 
-  void makeRoom(Arena arena, int64_t most) {
-    for (int64_t *each : {&bytes[int(arena)], &lowerBound[int(arena)]})
-      *each = std::max(*each, most);
+  void makeRoom(Arena arena, int64_t most, int64_t least) {
+    bytes[int(arena)] = std::max(bytes[int(arena)], most);
+    lowerBound[int(arena)] = std::max(lowerBound[int(arena)], least);
   }
 };
 
@@ -225,7 +225,11 @@ public:
   EntryPlan(func::FuncOp function, FixedPlaces &fixed, SymbolTableCollection &symbols)
       : function(function), block(function.front()), fixed(fixed), symbols(symbols),
         arena(train::isUpdate(function) ? Arena::workspace : Arena::activations),
-        chunk(train::chunkOf(function)) {}
+        chunk(train::chunkOf(function)) {
+    for (Operation &op : block)
+      if (!isa<nn::ConstantOp>(op))
+        operations.push_back(&op);
+  }
 
   /// First of all entries: pinned places, so that their sizes are known.
   void placeArguments();
@@ -251,7 +255,8 @@ private:
   FixedPlaces &fixed;
   SymbolTableCollection &symbols;
   Arena arena;
-  train::ChunkAttr chunk; // null: of none
+  train::ChunkAttr chunk;              // null: of none
+  std::vector<Operation *> operations; // steps by number, then the return
   std::vector<Storage> storages;
   llvm::MapVector<Value, int> storageOf;
   DenseMap<Value, int> lastRead;
@@ -259,7 +264,6 @@ private:
   DenseMap<unsigned, int> sharded;        // result index -> the last step that must leave it
   DenseMap<Operation *, int64_t> scratch; // offset in the workspace
   SmallVector<Place> resultPlaces;
-  int end = 0;
 };
 
 Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback) {
@@ -332,16 +336,10 @@ void EntryPlan::placeArguments() {
 }
 
 void EntryPlan::findLastReads() {
-  int number = 0;
-  for (Operation &op : block) {
-    if (isa<nn::ConstantOp>(op))
-      continue;
-    for (OpOperand &operand : op.getOpOperands())
-      if (!op.hasTrait<OpTrait::IsTerminator>() || !isSharded(operand.getOperandNumber()))
-        lastRead[operand.get()] = number;
-    ++number;
-  }
-  end = number - 1; // the return
+  for (auto [number, op] : llvm::enumerate(operations))
+    for (OpOperand &operand : op->getOpOperands())
+      if (!op->hasTrait<OpTrait::IsTerminator>() || !isSharded(operand.getOperandNumber()))
+        lastRead[operand.get()] = int(number);
   for (auto [value, result] : returned)
     if (isSharded(result))
       lastRead[value] = std::max(lastRead[value], sharded[result]);
@@ -421,16 +419,12 @@ void EntryPlan::addResults(kernel::StepOpInterface step, int number) {
 
 LogicalResult EntryPlan::joinTensors() {
   findLastReads();
-  int number = 0;
-  for (Operation &op : block) {
-    if (isa<nn::ConstantOp>(op))
-      continue;
+  for (auto [number, op] : llvm::enumerate(operations)) {
     auto step = dyn_cast<kernel::StepOpInterface>(op);
-    if (!step && !op.hasTrait<OpTrait::IsTerminator>())
-      return op.emitError("plan-memory expects steps and constants; run lower-to-kernels first");
+    if (!step && !op->hasTrait<OpTrait::IsTerminator>())
+      return op->emitError("plan-memory expects steps and constants; run lower-to-kernels first");
     if (step)
-      addResults(step, number);
-    ++number;
+      addResults(step, int(number));
   }
   return success();
 }
@@ -447,23 +441,18 @@ void EntryPlan::placeRest(Totals &totals) {
   std::vector<planning::Buffer> &work = arena == Arena::workspace ? buffers : scratches;
   size_t firstScratch = work.size();
   SmallVector<Operation *> scratchSteps;
-  int number = 0;
-  for (Operation &op : block) {
-    if (isa<nn::ConstantOp>(op))
-      continue;
+  for (auto [number, op] : llvm::enumerate(operations)) {
     auto step = dyn_cast<kernel::StepOpInterface>(op);
     if (int64_t bytes = step ? step.scratchBytes(symbols) : 0) {
-      scratchSteps.push_back(&op);
-      work.push_back({bytes, number, number});
+      scratchSteps.push_back(op);
+      work.push_back({bytes, int(number), int(number)});
     }
-    ++number;
   }
   auto add = [&](Arena where, const planning::MemoryPlan &plan) {
     int64_t base = fixed.pinnedBytes(where);
     if (chunk && where == Arena::activations)
       base += fixed.passedBytes(chunk.getNumber());
-    totals.bytes[int(where)] = std::max(totals.bytes[int(where)], base + plan.bytes);
-    totals.lowerBound[int(where)] = std::max(totals.lowerBound[int(where)], base + plan.lowerBound);
+    totals.makeRoom(where, base + plan.bytes, base + plan.lowerBound);
     if (chunk && where == Arena::activations) {
       int64_t &most = totals.activationsOfChunk[chunk.getNumber()];
       most = std::max({most, base + plan.bytes, totals.activationsOfOthers});
@@ -564,9 +553,11 @@ struct PlanMemory : ModulePass<PlanMemory> {
     fixed.addTo(totals);
     if (updatesInBackward(module))
       totals.bytes[int(Arena::gradients)] = totals.lowerBound[int(Arena::gradients)] = 0;
-    if (gathersGradients(module))
-      totals.makeRoom(Arena::activations, alignedBytes(fixed.pinnedBytes(Arena::activations)) +
-                                              alignedBytes(totals.bytes[int(Arena::gradients)]));
+    if (gathersGradients(module)) {
+      const int64_t room = alignedBytes(fixed.pinnedBytes(Arena::activations)) +
+                           alignedBytes(totals.bytes[int(Arena::gradients)]);
+      totals.makeRoom(Arena::activations, room, room);
+    }
     Builder builder(module.getContext());
     module->setAttr("kernel.arena_bytes", builder.getDenseI64ArrayAttr(totals.bytes));
     if (fixed.frozenBytes() > 0)
