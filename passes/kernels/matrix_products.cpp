@@ -68,15 +68,18 @@ std::optional<Sizes> batchPart(const Sizes &space, int64_t rows, int64_t columns
   return Sizes(space.begin(), space.begin() + end);
 }
 
+/// The sizes of a batch of matrices.
+Sizes withMatrix(Sizes batch, int64_t rows, int64_t columns) {
+  batch.insert(batch.end(), {rows, columns});
+  return batch;
+}
+
 std::optional<Matrices> stridedMatrices(Value value, const Affine &position, const Sizes &space,
                                         int64_t rows, int64_t columns, bool anyStrides = false) {
   auto batch = batchPart(space, rows, columns);
   if (!batch)
     return std::nullopt;
-  Sizes shape = *batch;
-  shape.push_back(rows);
-  shape.push_back(columns);
-  auto tensor = planning::stridedTensor(position, space, shape);
+  auto tensor = planning::stridedTensor(position, space, withMatrix(*batch, rows, columns));
   if (!tensor)
     return std::nullopt;
   Matrices matrices{value, std::move(*batch), std::move(*tensor)};
@@ -118,9 +121,7 @@ Matrices resolveOperand(Value operand, const Sizes &batch, int64_t rows, int64_t
     // A splat has no memory; its broadcast is materialised instead.
     if (isSplatConstant(base.getDefiningOp()) && base != operand)
       continue;
-    Sizes space = batch;
-    space.push_back(rows);
-    space.push_back(columns);
+    Sizes space = withMatrix(batch, rows, columns);
     auto position = positionIn(base, operand, space, shape);
     if (!position)
       continue;
@@ -153,9 +154,7 @@ Matrices resolveResult(Value result, const Sizes &batch, int64_t rows, int64_t c
       break;
     chain.push_back(user->getResult(0));
   }
-  Sizes shape = batch;
-  shape.push_back(rows);
-  shape.push_back(columns);
+  const Sizes shape = withMatrix(batch, rows, columns);
   for (Value final : llvm::reverse(chain)) {
     Sizes space = sizesOf(final);
     auto position = positionIn(result, final, space, sizesOf(final));
@@ -183,7 +182,6 @@ struct Product {
     for (Matrices *matrices : {&a, &b, &c}) {
       matrices->batch.erase(matrices->batch.begin() + d);
       matrices->tensor.strides.erase(matrices->tensor.strides.begin() + d);
-      matrices->tensor.shape.erase(matrices->tensor.shape.begin() + d);
     }
   }
 
@@ -214,7 +212,6 @@ struct Product {
       for (Matrices *matrices : {&a, &b, &c}) {
         matrices->batch.push_back(1);
         matrices->tensor.strides.insert(matrices->tensor.strides.begin(), 0);
-        matrices->tensor.shape.insert(matrices->tensor.shape.begin(), 1);
       }
     }
   }
