@@ -37,15 +37,19 @@ Value decayedParameter(Update &update) {
   return b.named("decayed_parameter", b.mul(update.parameter, update.spread(kept)));
 }
 
-UpdateResult adamwUpdate(Update &update) {
+UpdateResult adamUpdate(Update &update, Value parameter, Value gradient) {
   nn::Builder &b = update.builder(), &s = update.scalarBuilder();
-  Value parameter = decayedParameter(update);
-  AdamMoments moments = adamMoments(update, update.gradient);
+  AdamMoments moments = adamMoments(update, gradient);
   Value direction = b.named("direction", b.div(moments.mean, moments.denominator));
   Value rate = update.spread(
       s.named("step_size", s.div(update.scalar("learning_rate"), moments.correction1)));
   return {b.named("parameter", b.sub(parameter, b.mul(rate, direction))),
           {moments.mean, moments.square}};
+}
+
+UpdateResult adamwUpdate(Update &update) {
+  Value parameter = decayedParameter(update);
+  return adamUpdate(update, parameter, update.gradient);
 }
 
 } // namespace trainc::train

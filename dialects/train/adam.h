@@ -20,6 +20,8 @@ AdamMoments adamMoments(Update &update, mlir::Value gradient);
 
 /// The parameter after decoupled weight decay, where it applies to the run.
 mlir::Value decayedParameter(Update &update);
+/// Adam's step from `parameter`, of a run whose first two states are its own.
+UpdateResult adamUpdate(Update &update, mlir::Value parameter, mlir::Value gradient);
 /// AdamW's update of a run whose first two states are its own.
 UpdateResult adamwUpdate(Update &update);
 

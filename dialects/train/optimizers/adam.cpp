@@ -9,14 +9,7 @@ using namespace mlir;
 namespace trainc::train {
 
 static UpdateResult buildAdam(Update &update) {
-  nn::Builder &b = update.builder(), &s = update.scalarBuilder();
-  Value gradient = update.penalizedGradient();
-  AdamMoments moments = adamMoments(update, gradient);
-  Value direction = b.named("direction", b.div(moments.mean, moments.denominator));
-  Value rate = update.spread(
-      s.named("step_size", s.div(update.scalar("learning_rate"), moments.correction1)));
-  return {b.named("parameter", b.sub(update.parameter, b.mul(rate, direction))),
-          {moments.mean, moments.square}};
+  return adamUpdate(update, update.parameter, update.penalizedGradient());
 }
 
 static const OptimizerRegistration adamRegistration({
