@@ -221,16 +221,14 @@ static Sizes formOf(Operation *op, ArrayRef<int64_t> shape, FusionNode &node) {
 void Fusion::describe(Operation *op, FusionNode &node) {
   Sizes shape = sizesOf(nn::isReduction(op) ? op->getOperand(0) : op->getResult(0));
   const Sizes order = formOf(op, shape, node);
-  Sizes space;
+  Sizes ordered;
   for (int64_t d : order)
-    space.push_back(shape[d]);
+    ordered.push_back(shape[d]);
+  Sizes space = ordered;
   // Each split is at a boundary of some tensor's dimensions, so there are few.
   for (int attempt = 0; attempt < planning::kMostSplits; ++attempt) {
     node.inputs.clear();
     std::optional<Split> split;
-    Sizes ordered;
-    for (int64_t d : order)
-      ordered.push_back(shape[d]);
     auto indices =
         planning::delinearise(planning::linearIndex(space, 0, space.size()), space, ordered, split);
     IndexMap map{space, std::vector<planning::Affine>(shape.size())};
