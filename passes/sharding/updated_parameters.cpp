@@ -31,18 +31,26 @@ std::optional<bool> fansOutLast(Value matrix) {
   return std::nullopt;
 }
 
-/// The argument of a forward pass: in others gradients read the parameter, too.
-std::optional<Value> forwardArgument(ModuleOp module, StringRef name) {
+/// The argument of a forward pass: in others gradients read the parameter, too. Null: none has it.
+Value forwardArgument(ModuleOp module, StringRef name) {
   for (StringRef entry : {"evaluate", "model", "forward_backward"})
     if (auto function = module.lookupSymbol<func::FuncOp>(entry))
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
         if (train::roleAs<train::ParameterAttr>(function, i) && train::nameOf(function, i) == name)
           return function.getArgument(i);
-  return std::nullopt;
+  return nullptr;
 }
 
-bool hasShapeOf(const train::StateTensor &state, const train::UpdatedParameter &parameter) {
-  return state.shape == parameter.shape;
+/// What a parameter has in a slot.
+std::optional<train::StateTensor> stateTensorOf(const train::Optimizer &optimizer,
+                                                const train::UpdatedParameter &parameter,
+                                                size_t slot) {
+  if (optimizer.stateOf)
+    return optimizer.stateOf(parameter, slot);
+  train::StateTensor state{optimizer.states[slot], parameter.shape};
+  if (const int64_t sharing = optimizer.kindOf(slot).sharing; sharing > 1)
+    state.shape = {(computeProduct(parameter.shape) + sharing - 1) / sharing};
+  return state;
 }
 
 } // namespace
@@ -64,12 +72,12 @@ UpdatedRun describeRun(ModuleOp module, const train::Optimizer &optimizer, train
     parameter.begin = placed.getOffset() - start;
     parameter.end = parameter.begin + placed.getCount();
     parameter.shape = {placed.getCount()};
-    if (std::optional<Value> argument = forwardArgument(module, parameter.name)) {
-      auto type = nn::tensorType(*argument);
+    if (Value argument = forwardArgument(module, parameter.name)) {
+      auto type = nn::tensorType(argument);
       if (type.getNumElements() == placed.getCount())
         parameter.shape.assign(type.getShape().begin(), type.getShape().end());
       if (type.getRank() == 2)
-        parameter.fansOutLast = fansOutLast(*argument).value_or(false);
+        parameter.fansOutLast = fansOutLast(argument).value_or(false);
     }
     described.parameters.push_back(parameter);
   }
@@ -86,29 +94,17 @@ UpdatedRun describeRun(ModuleOp module, const train::Optimizer &optimizer, train
     SmallVector<int64_t> begins;
     int64_t packed = 0;
     for (const train::UpdatedParameter &parameter : described.parameters) {
-      auto state = optimizer.stateOf ? optimizer.stateOf(parameter, slot) : std::nullopt;
+      auto state = stateTensorOf(optimizer, parameter, slot);
       begins.push_back(state ? packed : -1);
       if (state)
         packed += llvm::alignTo(computeProduct(state->shape), stateAlignment);
-      likeParameters &= !optimizer.stateOf || (state && hasShapeOf(*state, parameter));
+      likeParameters &= state && state->shape == parameter.shape;
     }
     described.stateElements.push_back(likeParameters ? layout.elementsOf(run, group) : packed);
     for (auto [parameter, begin] : llvm::zip(described.parameters, begins))
       parameter.states.push_back(likeParameters ? parameter.begin : begin);
   }
   return described;
-}
-
-/// What a parameter has in a slot.
-static std::optional<train::StateTensor> stateTensorOf(const train::Optimizer &optimizer,
-                                                       const train::UpdatedParameter &parameter,
-                                                       size_t slot) {
-  if (optimizer.stateOf)
-    return optimizer.stateOf(parameter, slot);
-  train::StateTensor state{optimizer.states[slot], parameter.shape};
-  if (const int64_t sharing = optimizer.kindOf(slot).sharing; sharing > 1)
-    state.shape = {(computeProduct(parameter.shape) + sharing - 1) / sharing};
-  return state;
 }
 
 void writeStateLayout(ModuleOp module, const train::Optimizer &optimizer,
