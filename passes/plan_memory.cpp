@@ -64,39 +64,32 @@ public:
   }
 
   Place parameter(StringRef name, Type type, bool gradient) {
-    int64_t width = elementBytes(cast<RankedTensorType>(type).getElementType());
     Arena arena = gradient ? Arena::gradients : Arena::parameters;
     if (train::storedTypeOf(module, StringAttr::get(module.getContext(), name)))
       return {Arena::frozen, placeIn(frozen, name, type)};
-    elementWidth = width;
+    elementWidth = widthOf(type);
     if (auto known = offsets.find(name); known != offsets.end())
-      return {arena, known->second * width};
-    // Without a layout: in order of appearance.
-    auto [entry, isNew] = loose[int(arena)].try_emplace(name, looseBytes[int(arena)]);
-    if (isNew)
-      looseBytes[int(arena)] += alignedBytes(bytesOf(type));
-    return {arena, entry->second};
+      return {arena, known->second * elementWidth};
+    return {arena, placeIn(loose[int(arena)], name, type)}; // without a layout
   }
 
   Place run(Arena arena, train::Run run, int64_t group, Type type) {
-    elementWidth = elementBytes(cast<RankedTensorType>(type).getElementType());
+    elementWidth = widthOf(type);
     return {arena, (layout ? layout.offsetOf(run, group) : 0) * elementWidth};
   }
 
   /// The place of a run in 16 bits: after all parameters, in order of appearance.
   Place copies(train::Run run, int64_t group, Type type) {
-    const int64_t width = elementBytes(cast<RankedTensorType>(type).getElementType());
     auto [entry, isNew] = copiedRuns.try_emplace({run, group}, copiedBytes);
     if (isNew)
-      copiedBytes += alignedBytes(layout.elementsOf(run, group) * width);
+      copiedBytes += alignedBytes(layout.elementsOf(run, group) * widthOf(type));
     return {Arena::parameters, layout.totalElements() * kMasterBytes + entry->second};
   }
 
   Place copy(StringRef parameter, Type type) {
     const auto [run, group] = runs.lookup(parameter);
     Place place = copies(run, group, type);
-    place.offset += (offsets.lookup(parameter) - layout.offsetOf(run, group)) *
-                    elementBytes(cast<RankedTensorType>(type).getElementType());
+    place.offset += (offsets.lookup(parameter) - layout.offsetOf(run, group)) * widthOf(type);
     return place;
   }
 
@@ -114,20 +107,17 @@ public:
 
   /// After all that micro-batches and ranks sum.
   Place stepTotals(Type type) {
-    elementWidth = elementBytes(cast<RankedTensorType>(type).getElementType());
+    elementWidth = widthOf(type);
     totalsBytes = alignedBytes(bytesOf(type));
     return {Arena::gradients, (layout ? layout.summedElements() : 0) * elementWidth};
   }
 
   /// One place per name, pinned for all entries.
   Place pinned(Arena arena, StringRef name, Type type) {
-    auto [entry, isNew] = named[int(arena)].try_emplace(name, namedBytes[int(arena)]);
-    if (isNew)
-      namedBytes[int(arena)] += alignedBytes(bytesOf(type));
-    return {arena, entry->second};
+    return {arena, placeIn(pins[int(arena)], name, type)};
   }
 
-  int64_t pinnedBytes(Arena arena) const { return namedBytes[int(arena)]; }
+  int64_t pinnedBytes(Arena arena) const { return pins[int(arena)].bytes; }
 
   /// In a slot of the chunk's stash.
   Place kept(int64_t chunk, StringRef name, Type type) {
@@ -151,16 +141,20 @@ public:
           ownStates.empty() ? slots * layout.trainedElements() * elementWidth : stateBytes;
     }
     for (Arena arena : {Arena::parameters, Arena::gradients})
-      totals.bytes[int(arena)] = std::max(totals.bytes[int(arena)], looseBytes[int(arena)]);
+      totals.bytes[int(arena)] = std::max(totals.bytes[int(arena)], loose[int(arena)].bytes);
     for (Arena arena : {Arena::parameters, Arena::gradients, Arena::optimizer_state})
       totals.lowerBound[int(arena)] = totals.bytes[int(arena)];
   }
 
 private:
+  /// Tensors in order of appearance.
   struct Named {
     llvm::StringMap<int64_t> offsets;
     int64_t bytes = 0;
   };
+  static int64_t widthOf(Type type) {
+    return elementBytes(cast<RankedTensorType>(type).getElementType());
+  }
   static int64_t placeIn(Named &tensors, StringRef name, Type type) {
     auto [entry, isNew] = tensors.offsets.try_emplace(name, tensors.bytes);
     if (isNew)
@@ -205,9 +199,7 @@ private:
   std::map<std::pair<train::Run, int64_t>, int64_t> copiedRuns; // bytes after the parameters
   int64_t copiedBytes = 0;
   int64_t slots = 0, elementWidth = 4, totalsBytes = 0, stateBytes = 0;
-  llvm::StringMap<int64_t> loose[arenaCount], named[arenaCount];
-  int64_t looseBytes[arenaCount] = {}, namedBytes[arenaCount] = {};
-  Named frozen;
+  Named loose[arenaCount], pins[arenaCount], frozen;
   std::map<int64_t, Named> stashes, passedTensors; // by chunk
 };
 
