@@ -119,6 +119,7 @@ private:
   void collectResults(Part &part, IRMapping &map, OpBuilder &builder, SmallVector<Value> &results,
                       SmallVector<DictionaryAttr> &resultAttributes);
   Value lookUp(Part &part, Value value, IRMapping &map, OpBuilder &builder);
+  train::RoleAttrInterface roleOfCrossing(Value value, bool isKept);
   SmallVector<std::pair<Value, train::RoleAttrInterface>> carried(const Part &part);
   Value copy(OpBuilder &builder, Value value);
 
@@ -265,9 +266,15 @@ void Splitter::nameKept() {
     }
 }
 
+train::RoleAttrInterface Splitter::roleOfCrossing(Value value, bool isKept) {
+  StringAttr name = StringAttr::get(function.getContext(), names[value]);
+  if (isKept)
+    return train::KeptAttr::get(function.getContext(), name);
+  return train::PassedAttr::get(function.getContext(), name);
+}
+
 /// What the function gets from others, in the order of the program.
 SmallVector<std::pair<Value, train::RoleAttrInterface>> Splitter::carried(const Part &part) {
-  MLIRContext *context = function.getContext();
   SmallVector<Value> values(part.reads.begin(), part.reads.end());
   llvm::sort(values, [](Value a, Value b) {
     Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
@@ -276,13 +283,10 @@ SmallVector<std::pair<Value, train::RoleAttrInterface>> Splitter::carried(const 
                : first->isBeforeInBlock(second);
   });
   SmallVector<std::pair<Value, train::RoleAttrInterface>> found;
-  for (Value value : values) {
-    StringAttr name = StringAttr::get(context, names[value]);
-    if (assignment.isForward(value.getDefiningOp()) || part.pass == ChunkPass::weight_gradient)
-      found.push_back({value, train::KeptAttr::get(context, name)});
-    else
-      found.push_back({value, train::PassedAttr::get(context, name)});
-  }
+  for (Value value : values)
+    found.push_back(
+        {value, roleOfCrossing(value, part.pass == ChunkPass::weight_gradient ||
+                                          assignment.isForward(value.getDefiningOp()))});
   return found;
 }
 
@@ -331,7 +335,6 @@ void Splitter::cloneOperations(Part &part, IRMapping &map, OpBuilder &builder) {
 void Splitter::collectResults(Part &part, IRMapping &map, OpBuilder &builder,
                               SmallVector<Value> &results,
                               SmallVector<DictionaryAttr> &resultAttributes) {
-  MLIRContext *context = function.getContext();
   llvm::DenseSet<Value> returned;
   auto addResult = [&](Value value, DictionaryAttr described) {
     if (isa<BlockArgument>(value) || !returned.insert(value).second)
@@ -347,18 +350,14 @@ void Splitter::collectResults(Part &part, IRMapping &map, OpBuilder &builder,
              return function.front().getTerminator()->getOperand(result) == value;
            });
   };
-  auto kept = [&](Value value) -> train::RoleAttrInterface {
-    return train::KeptAttr::get(context, StringAttr::get(context, names[value]));
-  };
-  auto passed = [&](Value value) -> train::RoleAttrInterface {
-    return train::PassedAttr::get(context, StringAttr::get(context, names[value]));
+  auto addCrossing = [&](Value value, bool isKept) {
+    addResult(map.lookup(value), train::attributesOf(roleOfCrossing(value, isKept)));
   };
   for (Value value : part.sends)
     if (!hasRole(value))
-      addResult(map.lookup(value),
-                train::attributesOf(part.pass == ChunkPass::forward ? kept(value) : passed(value)));
+      addCrossing(value, part.pass == ChunkPass::forward);
   for (Value value : part.keeps)
-    addResult(map.lookup(value), train::attributesOf(kept(value)));
+    addCrossing(value, true);
 }
 
 void Splitter::build(Part &part) {
