@@ -78,12 +78,7 @@ private:
   static void deriveCount(func::FuncOp model) {
     auto count = model.clone();
     count.setName("count_labels");
-    Operation *terminator = count.getBody().front().getTerminator();
-    for (int i = static_cast<int>(count.getNumResults()) - 1; i >= 0; --i)
-      if (!isPartWeight(count, i)) {
-        terminator->eraseOperand(i);
-        count.eraseResult(i);
-      }
+    drop(count, [&](unsigned result) { return !isPartWeight(count, result); });
     if (count.getNumResults() == 0)
       return count.erase();
     model->getBlock()->getOperations().insertAfter(model->getIterator(), count);
@@ -94,16 +89,18 @@ private:
     addRandomKey(count);
   }
 
-  /// Drops all results of a role. Whether there were any.
+  /// Drops such results. Whether there were any.
+  static bool drop(func::FuncOp function, llvm::function_ref<bool(unsigned)> isDropped) {
+    llvm::BitVector dropped(function.getNumResults());
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      dropped[i] = isDropped(i);
+    function.getBody().front().getTerminator()->eraseOperands(dropped);
+    function.eraseResults(dropped);
+    return dropped.any();
+  }
   template <typename Role> static bool drop(func::FuncOp function) {
-    unsigned before = function.getNumResults();
-    Operation *terminator = function.getBody().front().getTerminator();
-    for (int i = static_cast<int>(before) - 1; i >= 0; --i)
-      if (train::resultRoleAs<Role>(function, i)) {
-        terminator->eraseOperand(i);
-        function.eraseResult(i);
-      }
-    return function.getNumResults() != before;
+    return drop(function,
+                [&](unsigned result) { return bool(train::resultRoleAs<Role>(function, result)); });
   }
 
   /// Whether there was anything to choose.
