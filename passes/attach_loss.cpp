@@ -10,6 +10,7 @@
 // batch of an evaluation. Terms that weigh alike in every micro-batch are one mean. Where others
 // remain, each is a part of the loss with its own weight.
 #include "dialects/nn/raised_pattern.h"
+#include "dialects/nn/views.h"
 #include "dialects/train/loss_term.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -301,7 +302,7 @@ private:
   /// may be a mean over the micro-batch.
   SmallVector<Part> partsOf(nn::Builder &builder, Value loss, bool isDivided = false) {
     loss = builder.reshape(loss, {});
-    Operation *op = behindViews(loss).getDefiningOp();
+    Operation *op = withoutReshapes(loss).getDefiningOp();
     if (!apart.insert(op).second) // else a chain of doublings would take forever
       return {weigh(builder, loss)};
     SmallVector<Part> parts;
@@ -311,7 +312,7 @@ private:
         parts.push_back(part);
       }
     };
-    auto number = [](Value value) { return nn::splatOfFloats(behindViews(value)); };
+    auto number = [](Value value) { return nn::splatOfFloats(withoutReshapes(value)); };
     if (auto sum = dyn_cast_or_null<nn::AddOp>(op)) {
       append(sum.getA(), 1);
       append(sum.getB(), 1);
@@ -343,7 +344,7 @@ private:
     nn::ReduceSumOp sum = sumOfAll(value);
     Value summand = sum ? sum.getX() : Value();
     while (summand) {
-      summand = behindViews(summand);
+      summand = withoutReshapes(summand);
       auto product = summand.getDefiningOp<nn::MulOp>();
       if (auto negative = summand.getDefiningOp<nn::NegOp>())
         summand = negative.getX();
@@ -500,7 +501,7 @@ private:
   /// What a loss weighs that is a mean over some of its labels, the model's own too. Null: always
   /// the same.
   static Value countedShare(nn::Builder &builder, Value loss) {
-    auto mean = behindViews(loss).getDefiningOp<nn::CountingMeanOpInterface>();
+    auto mean = withoutReshapes(loss).getDefiningOp<nn::CountingMeanOpInterface>();
     return mean ? mean.buildCountedShare(builder) : Value();
   }
 
@@ -509,7 +510,7 @@ private:
   /// all counted fully, or null. The loss becomes one whose gradient is 0 where nothing counts, and
   /// not NaN as its value is; one with a least divisor has that already.
   Value divideByCount(nn::Builder &builder, Value &loss) {
-    auto mean = behindViews(loss).getDefiningOp<nn::DivOp>();
+    auto mean = withoutReshapes(loss).getDefiningOp<nn::DivOp>();
     auto type = cast<RankedTensorType>(loss.getType());
     Value divisor = mean ? withoutLeast(mean.getB()) : Value();
     auto sum = mean ? sumOfAll(mean.getA()) : nullptr, counts = mean ? sumOfAll(divisor) : nullptr;
@@ -536,10 +537,10 @@ private:
   /// The divisor that the model keeps from being 0: max(value, e), value + e, or clip(value, e). A
   /// larger e than one label, or than what rounding hides beside it, is another mean.
   static Value withoutLeast(Value divisor) {
-    Operation *op = behindViews(divisor).getDefiningOp();
+    Operation *op = withoutReshapes(divisor).getDefiningOp();
     const double largest = isa_and_nonnull<nn::AddOp>(op) ? 1e-3 : 1;
     auto isLeast = [&](Value value) {
-      const double least = nn::splatOfFloats(behindViews(value)).value_or(0);
+      const double least = nn::splatOfFloats(withoutReshapes(value)).value_or(0);
       return least > 0 && least <= largest;
     };
     if (isa_and_nonnull<nn::MaximumOp, nn::AddOp>(op)) {
@@ -554,17 +555,11 @@ private:
     return isClip ? clip.getB() : divisor;
   }
 
-  static Value behindViews(Value value) {
-    while (auto view = value.getDefiningOp<nn::ReshapeOp>())
-      value = view.getX();
-    return value;
-  }
-
   /// The sum to one element that the value is a view or a cast of.
   static nn::ReduceSumOp sumOfAll(Value value) {
-    value = behindViews(value);
+    value = withoutReshapes(value);
     if (auto cast = value.getDefiningOp<nn::CastOp>())
-      value = behindViews(cast->getOperand(0));
+      value = withoutReshapes(cast->getOperand(0));
     auto sum = value.getDefiningOp<nn::ReduceSumOp>();
     return sum && nn::tensorType(value).getNumElements() == 1 ? sum : nullptr;
   }
