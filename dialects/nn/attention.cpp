@@ -171,19 +171,6 @@ static kernel::CallOp createCall(StepBuilder &builder, StringRef function, Array
   return call;
 }
 
-/// What is joined has the node's name, the others that and their role.
-void AttentionStep::nameResults(Operation *call, bool isJoined, ArrayRef<StringRef> roles) {
-  std::string title = nodeName(withoutRole(op->getLoc())).title();
-  OpBuilder attributes(op->getContext());
-  SmallVector<Attribute> names;
-  if (isJoined)
-    names.push_back(attributes.getStringAttr(title));
-  for (StringRef role : roles)
-    names.push_back(
-        attributes.getStringAttr(title.empty() || role.empty() ? title : title + "." + role.str()));
-  call->setAttr("result_names", attributes.getArrayAttr(names));
-}
-
 /// The whole in the type that its readers know.
 Value AttentionStep::joinedValue(const JoinedParts &joined, Value written) {
   if (written.getType() == joined.whole.getType())
@@ -218,7 +205,10 @@ SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, 
   call->setAttr("words", StringAttr::get(op->getContext(), words));
   if (isGradient)
     call.setScratchBytes(gradientScratchBytes(laid));
-  nameResults(call, joined.has_value(), roles.drop_front(parts));
+  SmallVector<StringRef> ownRoles(roles.drop_front(parts));
+  if (joined)
+    ownRoles.insert(ownRoles.begin(), "");
+  nameResultsByRole(call, op, ownRoles);
   SmallVector<Replacement> replacements;
   if (joined)
     replacements.push_back({joined->whole, joinedValue(*joined, call.getOuts().front())});

@@ -74,7 +74,6 @@ private:
     int64_t laid = -1;
   };
   void readsMask(mlir::Value mask);
-  void nameResults(mlir::Operation *call, bool isJoined, llvm::ArrayRef<llvm::StringRef> roles);
   mlir::Value joinedValue(const JoinedParts &joined, mlir::Value written);
   std::optional<JoinedParts> joinResults(StridedBatch &laid, llvm::ArrayRef<mlir::Value> written);
   int64_t lay(mlir::Value tensor, BatchedMatrices::Use use, bool ofKeys);

@@ -7,6 +7,16 @@ using namespace mlir;
 
 namespace trainc::nn {
 
+void nameResultsByRole(Operation *step, Operation *op, ArrayRef<StringRef> roles) {
+  std::string title = nodeName(withoutRole(op->getLoc())).title();
+  OpBuilder attributes(op->getContext());
+  SmallVector<Attribute> names;
+  for (StringRef role : roles)
+    names.push_back(
+        attributes.getStringAttr(title.empty() || role.empty() ? title : title + "." + role.str()));
+  step->setAttr("result_names", attributes.getArrayAttr(names));
+}
+
 Value StepBuilder::overwritable(Value operand) {
   Value made = operand;
   while (made.hasOneUse() && made.getDefiningOp<ReshapeOp>())

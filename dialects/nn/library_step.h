@@ -43,6 +43,11 @@ struct StridedBatch {
   llvm::SmallVector<StridedMatrices> tensors;
 };
 
+/// Names the results of an operation's step: each has the node's name and its role, where it has
+/// one.
+void nameResultsByRole(mlir::Operation *step, mlir::Operation *op,
+                       llvm::ArrayRef<llvm::StringRef> roles);
+
 /// Builds steps in front of the operation that is lowered.
 class StepBuilder {
 public:

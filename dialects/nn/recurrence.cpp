@@ -114,11 +114,7 @@ SmallVector<Replacement> lowerRecurrence(StepBuilder &builder, Operation *op,
   Type element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
   call.setScratchBytes(
       recurrence_scratch_bytes(wanted.blocks, wanted.sizes, elementBytes(element)));
-  std::string title = nodeName(withoutRole(op->getLoc())).title();
-  SmallVector<Attribute> names;
-  for (StringRef role : wanted.roles)
-    names.push_back(attributes.getStringAttr(title.empty() ? "" : title + "." + role.str()));
-  call->setAttr("result_names", attributes.getArrayAttr(names));
+  nameResultsByRole(call, op, wanted.roles);
   SmallVector<Replacement> replacements;
   for (auto [old, replacement] : llvm::zip_equal(op->getResults(), call.getOuts()))
     replacements.push_back({old, replacement});
