@@ -16,7 +16,9 @@ using namespace mlir;
 namespace trainc {
 namespace {
 
-double timeOf(double flops, int64_t bytes) { return flops / flopsPerByte + double(bytes); }
+double timeOf(const kernel::StepCost &cost) {
+  return cost.flops / flopsPerByte + double(cost.bytes());
+}
 
 /// The share of a function's time in steps from which nothing follows that other chunks read.
 double shareNobodyWaitsFor(func::FuncOp function) {
@@ -34,8 +36,7 @@ double shareNobodyWaitsFor(func::FuncOp function) {
       if (Operation *maker = operand.getDefiningOp(); maker && isAwaited)
         awaited.insert(maker);
     if (auto step = dyn_cast<kernel::StepOpInterface>(op)) {
-      kernel::StepCost cost = step.cost(symbols);
-      double time = timeOf(cost.flops, cost.bytes());
+      double time = timeOf(step.cost(symbols));
       all += time;
       behind += isAwaited ? 0 : time;
     }
@@ -51,7 +52,7 @@ double addFunction(planned_chunk &chunk, func::FuncOp function, llvm::StringSet<
     kernel::StepCost cost = step.cost(symbols);
     chunk.flops += cost.flops;
     chunk.bytes += cost.bytes();
-    time += timeOf(cost.flops, cost.bytes());
+    time += timeOf(cost);
   }
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (train::roleAs<train::ParameterAttr>(function, i) &&
@@ -66,17 +67,11 @@ void addBuckets(planned_chunk &chunk, func::FuncOp function) {
   SmallVector<double> behind; // time until a step has ended
   SymbolTableCollection symbols;
   double time = 0;
-  for (auto step : function.front().getOps<kernel::StepOpInterface>()) {
-    kernel::StepCost cost = step.cost(symbols);
-    behind.push_back(time += timeOf(cost.flops, cost.bytes()));
-  }
-  for (const GradientBucket &bucket : gradientBucketsOf(function)) {
-    int64_t bytes = 0;
-    for (unsigned gradient : bucket.gradients)
-      bytes += bytesOf(function.getResultTypes()[gradient]);
-    chunk.buckets.push_back(
-        {function.getName().str(), bytes, time > 0 ? behind[size_t(bucket.step)] / time : 1});
-  }
+  for (auto step : function.front().getOps<kernel::StepOpInterface>())
+    behind.push_back(time += timeOf(step.cost(symbols)));
+  for (const GradientBucket &bucket : gradientBucketsOf(function))
+    chunk.buckets.push_back({function.getName().str(), bytesOfResults(function, bucket.gradients),
+                             time > 0 ? behind[size_t(bucket.step)] / time : 1});
 }
 
 planned_chunk chunkOf(ModuleOp module, int number, llvm::StringSet<> &counted) {

@@ -99,6 +99,13 @@ static llvm::DenseMap<Operation *, SmallVector<unsigned>> summedByStep(func::Fun
   return found;
 }
 
+int64_t bytesOfResults(func::FuncOp function, ArrayRef<unsigned> results) {
+  int64_t bytes = 0;
+  for (unsigned result : results)
+    bytes += bytesOf(function.getResultTypes()[result]);
+  return bytes;
+}
+
 void formGradientBuckets(func::FuncOp function) {
   const bool uses = updatesInBackward(function->getParentOfType<ModuleOp>());
   if (uses)
@@ -106,16 +113,14 @@ void formGradientBuckets(func::FuncOp function) {
   const auto summed = summedByStep(function);
   int64_t all = 0, inBucket = 0;
   for (auto &[step, results] : summed)
-    for (unsigned result : results)
-      all += bytesOf(function.getResultTypes()[result]);
+    all += bytesOfResults(function, results);
   Operation *last = nullptr;
   for (auto step : function.front().getOps<kernel::StepOpInterface>()) {
     auto made = summed.find(step);
     if (made == summed.end())
       continue;
     last = step;
-    for (unsigned result : made->second)
-      inBucket += bytesOf(function.getResultTypes()[result]);
+    inBucket += bytesOfResults(function, made->second);
     if (!uses && inBucket * kBucketsOfFunction < all)
       continue;
     step->setAttr(kMark, UnitAttr::get(step->getContext()));
@@ -183,13 +188,11 @@ GradientBuckets bucketsToldBy(func::FuncOp function) {
   const auto summed = summedByLastStep(function);
   int64_t all = 0, inBucket = 0;
   for (auto &[step, results] : summed)
-    for (unsigned result : results)
-      all += bytesOf(function.getResultTypes()[result]);
+    all += bytesOfResults(function, results);
   GradientBuckets buckets;
   SmallVector<unsigned> gradients;
   for (auto &[step, results] : summed) {
-    for (unsigned result : results)
-      inBucket += bytesOf(function.getResultTypes()[result]);
+    inBucket += bytesOfResults(function, results);
     llvm::append_range(gradients, results);
     if (inBucket * kBucketsOfFunction < all && step != summed.rbegin()->first)
       continue;

@@ -39,6 +39,8 @@ using GradientBuckets = llvm::SmallVector<GradientBucket>;
 /// Whether ranks sum a result: gradients, new values of buffers, the step's totals.
 bool isSummed(mlir::func::FuncOp function, unsigned result);
 
+int64_t bytesOfResults(mlir::func::FuncOp function, llvm::ArrayRef<unsigned> results);
+
 /// Marks the steps of an ordered function after which buckets are whole.
 void formGradientBuckets(mlir::func::FuncOp function);
 /// By these marks; none where an arena has all gradients.
