@@ -182,7 +182,7 @@ bool exists(const std::string &path) {
 std::string existing_part(const std::string &path) {
   std::error_code ignored;
   std::filesystem::path at = std::filesystem::absolute(path, ignored).lexically_normal();
-  while (!exists(at) && at.has_relative_path())
+  while (!exists(at.string()) && at.has_relative_path())
     at = at.parent_path();
   return at;
 }

@@ -18,6 +18,12 @@ std::string name_of(const scratch_folder &folder) {
   return std::filesystem::path(folder.path()).filename();
 }
 
+TEST(FileOperations, TheExistingPartIsAboveWhatCannotBeLookedAt) {
+  scratch_folder folder;
+  std::filesystem::create_symlink("loop", folder / "loop");
+  EXPECT_EQ(existing_part(folder / "loop/run"), folder.path());
+}
+
 // A configuration, a log that is cut, what commands write.
 TEST(OutputFile, IsSyncedBeforeAndAfterItGetsItsName) {
   scratch_folder folder;
