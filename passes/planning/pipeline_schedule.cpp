@@ -184,17 +184,8 @@ private:
   }
 
   void addEnd(int stage) {
-    std::vector<Action> &actions = schedule.actions[stage];
-    const Pipeline &pipeline = schedule.pipeline;
-    for (size_t i = 0; i < pipeline.shared.size(); ++i)
-      if (std::any_of(pipeline.shared[i].begin(), pipeline.shared[i].end(),
-                      [&](int chunk) { return stageOf(chunk) == stage; })) {
-        Action add{ActionKind::addShared};
-        add.shared = int(i);
-        actions.push_back(add);
-      }
-    actions.push_back({ActionKind::norm});
-    actions.push_back({ActionKind::update});
+    schedule.actions[stage].push_back({ActionKind::norm});
+    schedule.actions[stage].push_back({ActionKind::update});
   }
 
   Schedule schedule;
@@ -217,10 +208,12 @@ std::optional<ScheduleKind> scheduleKind(std::string_view name) {
 }
 
 const char *nameOf(ActionKind kind) {
-  static constexpr const char *names[] = {
-      "forward",         "backward",           "input gradient", "weight gradient",
-      "send activation", "receive activation", "send gradient",  "receive gradient",
-      "reduce",          "add shared",         "norm",           "update"};
+  static constexpr const char *names[] = {"forward",         "backward",
+                                          "input gradient",  "weight gradient",
+                                          "send activation", "receive activation",
+                                          "send gradient",   "receive gradient",
+                                          "reduce",          "norm",
+                                          "update"};
   static_assert(std::size(names) == size_t(ActionKind::update) + 1);
   return names[int(kind)];
 }
@@ -267,7 +260,6 @@ std::string describe(const Action &action) {
     separator = ", ";
   };
   add("chunk", action.chunk);
-  add("shared parameter", action.shared);
   add("micro-batch", action.microBatch);
   add("boundary", action.boundary);
   add("peer", action.peer);

@@ -22,16 +22,11 @@ struct Boundary {
   int from, to; // from < to
 };
 
-/// A parameter that several chunks use, such as a tied embedding: each has a
-/// gradient of its own; they are added once, in the order of the chunks.
-using SharedParameter = std::vector<int>;
-
 struct Pipeline {
   int stages = 1;
   int chunksPerStage = 1; // above 1 for interleaved only
   int microBatches = 1;
   std::vector<Boundary> boundaries; // without repetitions
-  std::vector<SharedParameter> shared;
 
   int chunks() const { return stages * chunksPerStage; }
   int stageOf(int chunk) const { return chunk % stages; }
@@ -46,10 +41,9 @@ enum class ActionKind {
   receiveActivation,
   sendGradient,
   receiveGradient,
-  reduce,    // the chunk's gradients, over the replicas of the stage
-  addShared, // a shared parameter's gradients, over the stages that use it
-  norm,      // the step's totals, over all ranks
-  update,    // the stage's parameters
+  reduce, // the chunk's gradients, over the replicas of the stage
+  norm,   // the step's totals, over all ranks
+  update, // the stage's parameters
 };
 
 inline bool isGradient(ActionKind kind) { // a message of one
@@ -63,7 +57,6 @@ struct Action {
   int boundary = -1; // number in Pipeline::boundaries, of a message
   int peer = -1;     // the stage at the other side of a message; between its own chunks the same
   int slot = -1;     // of the chunk's stash, or the message's place at the receiver
-  int shared = -1;   // number in Pipeline::shared
 
   bool operator==(const Action &other) const = default;
 };

@@ -15,16 +15,12 @@ namespace {
 
 /// What waits for what: edges between actions numbered over all stages, in the order of
 /// the stages. An action comes after the one before it on its stage, a receive after its
-/// send, a send after the action that frees its place at the receiver; those of one
-/// collective are one, so each comes after what any of them comes after.
+/// send, a send after the action that frees its place at the receiver; the norms of all
+/// stages are one, so each comes after what any of them comes after.
 struct ActionGraph {
   std::vector<int> firstOfStage; // and the number of actions at the end
   std::vector<std::vector<int>> after;
 };
-
-bool isCollective(ActionKind kind) {
-  return kind == ActionKind::norm || kind == ActionKind::addShared;
-}
 
 /// A message on its way: direction, boundary, micro-batch.
 using Message = std::tuple<bool, int, int>;
@@ -47,9 +43,6 @@ public:
     }
     for (int chunk = stage; chunk < pipeline.chunks(); chunk += pipeline.stages)
       finish(chunk);
-    for (size_t i = 0; i < pipeline.shared.size(); ++i)
-      if (uses(int(i)) && !added.count(int(i)))
-        missing("the sum of shared parameter " + std::to_string(i));
     if (!normTaken)
       missing("the norm");
     if (!updated)
@@ -63,12 +56,6 @@ private:
     return isGradient(kind) ? schedule.gradientPlaces : schedule.activationPlaces;
   }
 
-  bool uses(int shared) const {
-    const SharedParameter &chunks = pipeline.shared[shared];
-    return std::any_of(chunks.begin(), chunks.end(),
-                       [&](int chunk) { return pipeline.stageOf(chunk) == stage; });
-  }
-
   void fault(const std::string &what) {
     faults.push_back("stage " + std::to_string(stage) + ", action " + std::to_string(current) +
                      " (" + describe(schedule.actions[stage][current]) + "): " + what);
@@ -80,7 +67,7 @@ private:
 
   bool inRange(const Action &action) {
     bool message = isSend(action.kind) || isReceive(action.kind);
-    bool ofChunk = !isCollective(action.kind) && action.kind != ActionKind::update,
+    bool ofChunk = action.kind != ActionKind::norm && action.kind != ActionKind::update,
          ofBatch = isCompute(action.kind) || message;
     auto within = [&](bool applies, int number, int end, const char *what) {
       if (applies ? number >= 0 && number < end : number == -1)
@@ -91,9 +78,7 @@ private:
     if (!within(ofChunk, action.chunk, pipeline.chunks(), "chunk") ||
         !within(ofBatch, action.microBatch, pipeline.microBatches, "micro-batch") ||
         !within(message, action.boundary, int(pipeline.boundaries.size()), "boundary") ||
-        !within(message, action.peer, pipeline.stages, "peer") ||
-        !within(action.kind == ActionKind::addShared, action.shared, int(pipeline.shared.size()),
-                "shared parameter"))
+        !within(message, action.peer, pipeline.stages, "peer"))
       return false;
     int slots = message   ? placesOf(action.kind)[action.boundary]
                 : ofBatch ? schedule.stashSlots[action.chunk]
@@ -137,13 +122,6 @@ private:
       expect(batchesDone[action.chunk] == pipeline.microBatches,
              "gradients of the chunk are still to come");
       expect(reduced.insert(action.chunk).second, "taken twice");
-      return;
-    case ActionKind::addShared:
-      for (int chunk : pipeline.shared[action.shared])
-        expect(pipeline.stageOf(chunk) != stage || reduced.count(chunk),
-               "the chunk's gradients are not reduced");
-      expect(uses(action.shared), "the stage does not use the parameter");
-      expect(added.insert(action.shared).second, "taken twice");
       return;
     case ActionKind::norm:
       expect(!normTaken, "taken twice");
@@ -266,11 +244,11 @@ private:
   std::set<std::tuple<bool, int, int>> places;  // direction, boundary, place
   std::map<Message, int> received;              // and not yet released: its place
   std::set<Message> sent;
-  std::set<int> reduced, added; // chunks; shared parameters
+  std::set<int> reduced; // chunks
   bool normTaken = false, updated = false;
 };
 
-/// Positions of messages, of what frees their places, and of collectives.
+/// Positions of messages, of what frees their places, and of the norms, where all stages meet.
 class Waits {
 public:
   explicit Waits(const Schedule &schedule) : schedule(schedule) {
@@ -318,11 +296,10 @@ public:
         freedBy[receive.slot] = freesAt[{receive.chunk, receive.microBatch}];
       }
     }
-    for (auto &[key, members] : collectives)
-      for (int member : members)
-        for (int other : members)
-          if (other != member && other != graph.firstOfStage[stageAt(other)])
-            graph.after[member].push_back(other - 1);
+    for (int member : norms)
+      for (int other : norms)
+        if (other != member && other != graph.firstOfStage[stageAt(other)])
+          graph.after[member].push_back(other - 1);
     return std::move(graph);
   }
 
@@ -355,8 +332,8 @@ private:
         receivesOf[channel].push_back(number);
       else if (action.kind == ActionKind::backward || action.kind == ActionKind::weightGradient)
         freesAt[{action.chunk, action.microBatch}] = number;
-      else if (isCollective(action.kind))
-        collectives[action.shared].push_back(number);
+      else if (action.kind == ActionKind::norm)
+        norms.push_back(number);
       ++number;
     }
   }
@@ -365,7 +342,7 @@ private:
   ActionGraph graph;
   std::map<std::pair<bool, int>, std::vector<int>> sendsOf, receivesOf; // direction, boundary
   std::map<std::pair<int, int>, int> freesAt;                           // chunk, micro-batch
-  std::map<int, std::vector<int>> collectives; // by shared parameter; the norm under -1
+  std::vector<int> norms;
 };
 
 /// The first action of the lowest stage that never gets its turn, -1 where all do.

@@ -52,18 +52,9 @@ public:
       gathering.expected = replicas;
     for (const ChunkSeconds &chunk : costs.chunks)
       together.push_back(bothBuckets(chunk));
-    shared.resize(pipeline.shared.size() * replicas);
     reductions.resize(size_t(pipeline.chunks()));
     for (Gathering &gathering : reductions)
       gathering.expected = replicas;
-    for (size_t i = 0; i < pipeline.shared.size(); ++i) {
-      std::vector<bool> stages(pipeline.stages);
-      for (int chunk : pipeline.shared[i])
-        stages[pipeline.stageOf(chunk)] = true;
-      for (int replica = 0; replica < replicas; ++replica)
-        shared[i * replicas + replica].expected =
-            int(std::count(stages.begin(), stages.end(), true));
-    }
     for (std::vector<std::vector<Span>> *spans : {&times.spans, &times.exchanges, &times.copies})
       spans->resize(pipeline.stages);
     for (int stage = 0; stage < pipeline.stages; ++stage)
@@ -229,10 +220,6 @@ private:
     case ActionKind::reduce:
       postReduce(rank, action.chunk);
       return true;
-    case ActionKind::addShared:
-      return gather(rank, shared[size_t(action.shared) * replicas + replicaOf(rank)],
-                    action.shared < int(costs.addShared.size()) ? costs.addShared[action.shared]
-                                                                : 0);
     case ActionKind::norm:
       return gather(rank, norm, costs.norm);
     case ActionKind::update:
@@ -348,7 +335,7 @@ private:
   std::vector<std::vector<double>> arrivals, releases;
   std::vector<int> receiverOf, senderOf, placeCount;
   Gathering norm;
-  std::vector<Gathering> shared, reductions;
+  std::vector<Gathering> reductions;
   // Two of each stage: when replicas meet in one, all have left it since the meeting before last.
   std::vector<Gathering> meetings;
   std::vector<std::vector<BucketSeconds>> together; // of functions that have both gradients

@@ -37,7 +37,6 @@ struct StepCosts {
   };
   /// What sending activations or gradients over a boundary costs. Free where not set.
   std::function<Transfer(int boundary, bool ofGradients, int fromRank, int toRank)> transfer;
-  std::vector<double> addShared; // by shared parameter
   double norm = 0;
   double rest = 0; // of the step as a whole, after the last action of all ranks
 };
