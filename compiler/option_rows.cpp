@@ -298,11 +298,6 @@ Conditions isNotCompiled() {
           idle("stop-after=emit", "with --stop-after emit, which makes no trainer")};
 }
 
-Conditions isForward() {
-  return {idle("forward-only", "on a program that only runs the model forward",
-               "the command without it, or without --forward-only")};
-}
-
 Conditions hasStages() {
   return {{"stages!=1", "is of a step in one piece, not of one in stages",
            "--recompute light or full, and --limit-memory, to which the cuts keep", true}};
@@ -346,14 +341,12 @@ std::vector<option_row> trainingRows() {
           "left out where it has one; given several times, the loss is the sum, each part times "
           "its FACTOR. Adds the input `labels`, or where several outputs have labels "
           "`OUTPUT_labels` for each (with `loss_` in front of a name that the model has)")
-          .usual()
-          .idle(isForward()),
+          .usual(),
       row("optimizer", &Options::optimizer, join(train::listOptimizers(), "|"),
           "what the parameters are updated by; its hyperparameters are options of the trainer (see "
           "Optimizers below)")
           .shown_as("NAME")
-          .usual()
-          .idle(isForward()),
+          .usual(),
       row("state-type", &Options::stateType, "f32|bf16|8bit",
           "what the states of adam, adamw and lion are kept in: bf16, 2 bytes a number; 8bit, 1 "
           "byte, and a scale for each 256 of a parameter; the update computes in f32 "
@@ -363,32 +356,27 @@ std::vector<option_row> trainingRows() {
                        " may be {state-type}",
                    "--state-type f32")
           .refused({"state-type!=f32 precision=f64"},
-                   "a program in f64 has states in f64; found '{state-type}'", "--precision f32")
-          .idle(isForward()),
+                   "a program in f64 has states in f64; found '{state-type}'", "--precision f32"),
       flag("ema", &Options::ema,
            "keep a moving average of the parameters beside them: `train --ema DECAY` (default "
            "0.999) of the trainer, and `evaluate`, `predict`, `gradients`, `export`, `generate` "
-           "with `--ema` use it")
-          .idle(isForward()),
+           "with `--ema` use it"),
       flag("forward-only", &Options::forwardOnly,
            "compile the model's outputs alone, without loss, gradients and optimizer: the program "
            "has `predict`, `export` and `info`"),
       row("decay", ofRecipe<&Recipe::decay>, "PATTERN",
           "regular expression of the names of parameters that weight decay applies to; default: "
-          "those of two or more axes, not counting axes of size 1 that an exporter gave a vector")
-          .idle(isForward()),
+          "those of two or more axes, not counting axes of size 1 that an exporter gave a vector"),
       listRow("group", "NAME=PATTERN", readGroup,
               "the trained parameters whose names match this regular expression are the group "
               "NAME, whose learning rate and weight decay are options of the trainer: "
               "--learning-rate-of-NAME, --weight-decay-of-NAME; given several times, the first "
               "that matches a parameter has it")
           .refused({"lora group"}, "adapters are in no group yet, so its rate would not be theirs",
-                   "the command without --group or without --lora")
-          .idle(isForward()),
+                   "the command without --group or without --lora"),
       row("freeze", ofRecipe<&Recipe::freeze>, "PATTERN",
           "regular expression of parameters that are not trained")
-          .usual()
-          .idle(isForward()),
+          .usual(),
       row("train-only", ofRecipe<&Recipe::trainOnly>, "PATTERN",
           "regular expression of the only initializers to train, against the rules of "
           "docs/parameter_rules.md"),
@@ -397,8 +385,7 @@ std::vector<option_row> trainingRows() {
           "expression matches: y = W x + (alpha / rank) B A x; they alone are trained, and what "
           "--train-only names; given several times, the first that matches a weight has it "
           "(docs/adapters.md)")
-          .usual()
-          .idle(isForward()),
+          .usual(),
       row("lora-rank", &Options::loraRank, "R", "rank of adapters where --lora has none")
           .idle("!lora", "has no effect without --lora", "--lora '.*attn.*'"),
       row("lora-alpha", &Options::loraAlpha, "A", "alpha of adapters where --lora has none")
@@ -408,8 +395,7 @@ std::vector<option_row> trainingRows() {
           .idle("!lora", "has no effect without --lora", "--lora '.*attn.*'"),
       listRow("buffer", "NAME=OUTPUT", readBuffer,
               "initializer that is not trained but replaced, in every step, by this output of the "
-              "model, such as running statistics; OUTPUT is not an output of the program then")
-          .idle(isForward()),
+              "model, such as running statistics; OUTPUT is not an output of the program then"),
       row("batch-norm", ofRecipe<&Recipe::batchNorm>, "train|file|all-ranks|frozen",
           "train: batch norms take the statistics of the batch in training and update their "
           "running ones; all-ranks: the same, of the batches of all ranks together (PyTorch's "
@@ -418,11 +404,9 @@ std::vector<option_row> trainingRows() {
           "both")
           .refused({"batch-norm=all-ranks target=cuda", "batch-norm-of=*=all-ranks target=cuda"},
                    "statistics of all ranks are for --target cpu alone so far",
-                   "--batch-norm train, which takes those of each rank's batch")
-          .idle(isForward()),
+                   "--batch-norm train, which takes those of each rank's batch"),
       listRow("batch-norm-of", "PATTERN=MODE", readBatchNormOf,
-              "the mode of the batch norms whose module this regular expression matches")
-          .idle(isForward()),
+              "the mode of the batch norms whose module this regular expression matches"),
   };
 }
 
@@ -438,8 +422,7 @@ std::vector<option_row> memoryRows() {
           "what does not fit, by the fastest plan found; an error says the least that can be met")
           .usual()
           .idle(kCurve, "has no effect with --memory-curve, which goes through budgets")
-          .idle(hasStages())
-          .idle(isForward()),
+          .idle(hasStages()),
       row("recompute", &Options::recompute, "none|light|full",
           "what the backward pass recomputes instead of keeping it: light, what costs little time "
           "for its memory (activations, norms, attention weights); full, all that lowers the "
@@ -447,25 +430,21 @@ std::vector<option_row> memoryRows() {
           .usual()
           .idle(kCurve, "has no effect with --memory-curve, which goes through budgets")
           .refused({"memory-budget recompute!=none"},
-                   "contradicts --memory-budget, which chooses what is recomputed")
-          .idle(isForward()),
+                   "contradicts --memory-budget, which chooses what is recomputed"),
       patternRow(row("recompute-pattern", &Options::recomputePatterns, "PATTERN",
                      "further nodes that the backward pass recomputes: a regular expression that "
-                     "matches the whole name"))
-          .idle(isForward()),
+                     "matches the whole name")),
       flag("memory-curve", &Options::memoryCurve,
            "print what less memory would cost: for some budgets the predicted time of a step, and "
            "stop")
           .idle(runsNoPass())
           .idle("check", "has no effect with --check, which stops by itself")
-          .idle(hasStages())
-          .idle(isForward()),
+          .idle(hasStages()),
       listRow("run-with", "NAME=VALUE", readRunWith,
               "how the trainer will be started, which --memory-budget, --memory-curve and "
               "--limit-memory then count: ranks=N of a host, micro-batches=N, "
               "accumulation=running, shard=optimizer; default: one rank and one micro-batch")
-          .idle(hasStages())
-          .idle(isForward()),
+          .idle(hasStages()),
       readBy(checkRowChunk,
              row("row-chunk", &Options::rowChunk, "SIZE",
                  "larger results of matrix products that are needed row by row, as logits are, are "
@@ -477,23 +456,19 @@ std::vector<option_row> memoryRows() {
           .refused({"frozen-type!=file target!=cpu", "frozen-type!=file library",
                     "frozen-type!=file precision=f64"},
                    "is of trainers for --target cpu alone so far, not of libraries or f64",
-                   "--frozen-type file")
-          .idle(isForward()),
+                   "--frozen-type file"),
       flag("update-in-backward", &Options::updatesInBackward,
            "update each parameter in the backward pass, as soon as its gradient is whole and "
            "nothing reads it any more: no memory for all gradients; for one rank and one "
-           "micro-batch, without --clip-norm (docs/memory.md)")
-          .idle(isForward()),
+           "micro-batch, without --clip-norm (docs/memory.md)"),
       flag("no-predictions", &Options::noPredictions,
            "leave the model's outputs out of evaluation: it has no memory for them, such as for "
-           "logits, and the trainer has no `predict` and no `generate` (docs/memory.md)")
-          .idle(isForward()),
+           "logits, and the trainer has no `predict` and no `generate` (docs/memory.md)"),
       patternRow(row("keep", ofRecipe<&Recipe::kept>, "PATTERN",
                      "keep the values of nodes, and their gradients, in memory until the step "
                      "ends, so that `train --watch` sees them: a regular expression that matches "
                      "the whole `name` of a node in plan/plan.json"))
-          .refused({"keep stages!=1"}, "keeps no values of a step in stages so far", "--stages 1")
-          .idle(isForward()),
+          .refused({"keep stages!=1"}, "keeps no values of a step in stages so far", "--stages 1"),
       readBy(checkShard, row("shard", &Options::shard, "none|gradients",
                              "what no rank of the trainer keeps whole: gradients, optimizer state "
                              "and, on the CPU, parameters; ranks keep a part each, with the same "
@@ -503,8 +478,7 @@ std::vector<option_row> memoryRows() {
                    "gradients of stages are shared out for --target cpu alone so far",
                    "--shard none")
           .refused({"update-in-backward shard"},
-                   "with --update-in-backward: one rank has all parameters", "--shard none")
-          .idle(isForward()),
+                   "with --update-in-backward: one rank has all parameters", "--shard none"),
   };
 }
 
@@ -517,30 +491,25 @@ std::vector<option_row> stageRows() {
           .usual()
           .idle("library", "has no effect on a library, which has no ranks")
           .refused({"update-in-backward stages!=1"},
-                   "with --update-in-backward: one rank has all parameters", "--stages 1")
-          .idle(isForward()),
+                   "with --update-in-backward: one rank has all parameters", "--stages 1"),
       row("cut", &Options::cuts, "NODE",
           "with --stages: cut after this node of the model instead, the others in its order; one "
           "for each cut")
-          .idle("stages=1", "has no effect on a step of one stage", "--stages 2")
-          .idle(isForward()),
+          .idle("stages=1", "has no effect on a step of one stage", "--stages 2"),
       row("schedule", &Options::schedule, "gpipe|1f1b|interleaved|zb-h1",
           "order of micro-batches in the stages: gpipe, all forward, then all backward; 1f1b, in "
           "turn, so that a stage keeps no more of them than there are stages; interleaved, the "
           "same with several chunks of the model on each stage: less idle time, more messages; "
           "zb-h1, with weight gradients apart, which fill idle time")
-          .idle("stages=1", "has no effect on a step of one stage", "--stages 2")
-          .idle(isForward()),
+          .idle("stages=1", "has no effect on a step of one stage", "--stages 2"),
       row("chunks-per-stage", &Options::chunksPerStage, "N",
           "with --schedule interleaved: parts of the model on each stage; part c is on stage c "
-          "modulo --stages")
-          .idle(isForward()),
+          "modulo --stages"),
       row("micro-batches", &Options::microBatches, "N",
           "with --stages: batches of a step that follow each other through the stages; default: "
           "four for each stage")
           .idle("stages=1", "has no effect on a step of one stage",
-                "--micro-batches of the trainer; or --stages 2")
-          .idle(isForward()),
+                "--micro-batches of the trainer; or --stages 2"),
   };
 }
 
@@ -650,8 +619,7 @@ std::vector<option_row> engineerRows() {
           .refused({"state-type!=f32 write-gradient-graph"},
                    "the update of the graph has states in f32", "--state-type f32")
           .refused({"update-in-backward write-gradient-graph"},
-                   "with --update-in-backward: its update is one step")
-          .idle(isForward()),
+                   "with --update-in-backward: its update is one step"),
       row("dump-ir", &Options::dumpIr, "FOLDER",
           "write the IR after every pass into numbered files; the head of each says how to go on "
           "from it")
@@ -695,6 +663,16 @@ std::vector<option_row> messageRows() {
   };
 }
 
+/// Whether a program that only runs the model forward has no use for it. What is of adapters says
+/// so of --lora.
+bool isOfTraining(const option_row &row) {
+  return row.name == "write-gradient-graph" ||
+         (is_contained({"training", "memory", "stages"}, row.group) &&
+          !is_contained({"forward-only", "train-only", "lora-rank", "lora-alpha", "lora-dropout",
+                         "limit-memory", "row-chunk"},
+                        row.name));
+}
+
 std::vector<option_row> allRows() {
   std::vector<option_row> all;
   const std::pair<const char *, std::vector<option_row>> parts[] = {
@@ -711,6 +689,10 @@ std::vector<option_row> allRows() {
             row.conditions.begin(),
             {idle("list-operators", "with --list-operators, which reads no model"),
              idle("print-documentation", "with --print-documentation, which reads no model")});
+      if (isOfTraining(row))
+        row.conditions.push_back(idle("forward-only",
+                                      "on a program that only runs the model forward",
+                                      "the command without it, or without --forward-only"));
       all.push_back(std::move(row));
     }
   return all;
