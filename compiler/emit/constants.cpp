@@ -43,8 +43,7 @@ std::string trainc::constantsHeader(const MemoryNames &names) {
   if (names.constants().empty())
     return writer.text();
   writer.line();
-  writer.line("namespace trainc {");
-  writer.outdent();
+  writer.openNamespace("trainc");
   writer.line();
   writer.line("struct constant_tables {");
   for (nn::ConstantOp op : names.constants()) {
@@ -56,8 +55,7 @@ std::string trainc::constantsHeader(const MemoryNames &names) {
   writer.line(isBinary(names) ? "extern const constant_tables constants asm(\"trainc_constants\");"
                               : "extern const constant_tables constants;");
   writer.line();
-  writer.indent();
-  writer.line("} // namespace trainc");
+  writer.closeNamespace("trainc");
   return writer.text();
 }
 
@@ -121,8 +119,7 @@ std::string trainc::constantsSource(const MemoryNames &names) {
   writer.line();
   writer.line("#include <cstddef>");
   writer.line();
-  writer.line("namespace trainc {");
-  writer.outdent();
+  writer.openNamespace("trainc");
   writer.line();
   for (nn::ConstantOp op : names.constants()) {
     const std::string &name = names.find(op.getResult())->name;
@@ -142,7 +139,6 @@ std::string trainc::constantsSource(const MemoryNames &names) {
     writer.line("};");
   }
   writer.line();
-  writer.indent();
-  writer.line("} // namespace trainc");
+  writer.closeNamespace("trainc");
   return writer.text();
 }

@@ -166,14 +166,12 @@ std::string kernelsHeader(const NamedKernels &kernels) {
     writer.line();
   writer.line("#include <cstdint>");
   writer.line();
-  writer.line("namespace trainc::kernels {");
-  writer.outdent();
+  writer.openNamespace("trainc::kernels");
   writer.line();
   for (auto &[function, names] : kernels)
     kernelSignature(function, *names, ";", writer);
   writer.line();
-  writer.indent();
-  writer.line("} // namespace trainc::kernels");
+  writer.closeNamespace("trainc::kernels");
   return resolved(writer.text());
 }
 
@@ -198,8 +196,7 @@ FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef targ
   if (llvm::any_of(kernels, [](const auto &kernel) { return drawsNumbers(kernel.first); }))
     source.line("#include \"runtime/kernels/random.h\"");
   source.line();
-  source.line("namespace trainc::kernels {");
-  source.outdent();
+  source.openNamespace("trainc::kernels");
   bool failed = false;
   mapped.clear();
   for (auto [function, names] : kernels) {
@@ -213,8 +210,7 @@ FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef targ
     mapped.push_back({resolved(names->function), source.markedLine(), {first, source.lines()}});
   }
   source.line();
-  source.indent();
-  source.line("} // namespace trainc::kernels");
+  source.closeNamespace("trainc::kernels");
   if (failed)
     return failure();
   return source.text();

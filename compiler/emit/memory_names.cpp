@@ -330,18 +330,9 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names, Tens
   SourceWriter writer;
   beginHeader(module, names, writer);
   writer.line();
-  writer.line("namespace trainc::memory {");
-  writer.outdent();
-  auto open = [&](StringRef name) {
-    writer.line();
-    writer.line("namespace " + name + " {");
-    writer.outdent();
-  };
-  auto close = [&](StringRef name) {
-    writer.indent();
-    writer.line("} // namespace " + name);
-  };
-  open("shared");
+  writer.openNamespace("trainc::memory");
+  writer.line();
+  writer.openNamespace("shared");
   writer.line("// Parameters and inputs, the same in every entry function.");
   list(writer, names.shared(), false, lines);
   if (!names.constants().empty()) {
@@ -350,15 +341,15 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names, Tens
     for (nn::ConstantOp op : names.constants())
       list(writer, names.find(op.getResult()), false, lines);
   }
-  close("shared");
+  writer.closeNamespace("shared");
   for (const std::string &entry : names.entries()) {
-    open(entry);
+    writer.line();
+    writer.openNamespace(entry);
     writer.line("using namespace shared;");
     list(writer, names.ofEntry(entry), true, lines);
-    close(entry);
+    writer.closeNamespace(entry);
   }
   writer.line();
-  writer.indent();
-  writer.line("} // namespace trainc::memory");
+  writer.closeNamespace("trainc::memory");
   return writer.text();
 }

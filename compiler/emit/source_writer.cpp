@@ -60,6 +60,16 @@ void SourceWriter::directive(const Twine &text) {
   lineCount += int(StringRef(printed).count('\n')) + 1;
 }
 
+void SourceWriter::openNamespace(StringRef name) {
+  line("namespace " + name + " {");
+  --depth;
+}
+
+void SourceWriter::closeNamespace(StringRef name) {
+  ++depth;
+  line("} // namespace " + name);
+}
+
 void SourceWriter::call(StringRef head, ArrayRef<std::string> arguments, StringRef tail) {
   std::string text = (head + "(").str();
   size_t start = 2 * static_cast<size_t>(depth);

@@ -35,6 +35,9 @@ public:
   /// Indents one more line without a brace (the body of a braceless loop).
   void indent() { ++depth; }
   void outdent() { --depth; }
+  /// A namespace, whose lines are not indented.
+  void openNamespace(llvm::StringRef name);
+  void closeNamespace(llvm::StringRef name);
   const std::string &text() const { return out; }
   /// Of what was printed. Names that are resolved later change none.
   int lines() const { return lineCount; }

@@ -55,8 +55,7 @@ private:
     writer.line("#include \"runtime/entry_memory.h\"");
     writer.line("#include \"step.h\"");
     writer.line();
-    writer.line("namespace trainc {");
-    writer.outdent();
+    writer.openNamespace("trainc");
     if (constants.empty())
       return writer.text();
     writer.line();
