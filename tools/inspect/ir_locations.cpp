@@ -8,45 +8,40 @@
 
 namespace trainc::inspect {
 
+using llvm::StringRef;
+
 // Of locations in each other, and of all that one names: a damaged file may have an endless chain,
 // or one that divides.
 constexpr int kDeepest = 64, kMost = 1 << 14;
-constexpr std::string_view kOfFile = "\"node\"";
+constexpr StringRef kOfFile = "\"node\"";
 
 std::string LocatedName::title() const {
   std::string text;
   for (const char *word : {"recomputed", "gradient"})
-    if (std::find(around.begin(), around.end(), word) != around.end())
-      text = std::string(word) + (std::string_view(word) == "gradient" ? " of " : " ") + text;
+    if (llvm::is_contained(around, word))
+      text = std::string(word) + (StringRef(word) == "gradient" ? " of " : " ") + text;
   return text + name;
 }
 
 /// A location as it is printed. Of a damaged file it reads what it can.
 class LocationReader {
 public:
-  LocationReader(const IrLocations &locations, std::string_view text, int depth, int &count)
+  LocationReader(const IrLocations &locations, StringRef text, int depth, int &count)
       : locations(locations), text(text), depth(depth), count(count) {}
 
   std::vector<LocatedName> read() {
     if (depth > kDeepest || ++count > kMost)
       return {};
-    if (take("fused"))
+    if (text.consume_front("fused"))
       return readFused();
-    if (!text.empty() && text.front() == '#')
+    if (text.starts_with("#"))
       return readAlias();
-    if (!text.empty() && text.front() == '"')
+    if (text.starts_with("\""))
       return readName();
     return {};
   }
 
 private:
-  bool take(std::string_view word) {
-    if (text.substr(0, word.size()) != word)
-      return false;
-    text.remove_prefix(word.size());
-    return true;
-  }
-
   std::vector<LocatedName> inner() {
     LocationReader reader(locations, text, depth + 1, count);
     std::vector<LocatedName> names = reader.read();
@@ -55,11 +50,9 @@ private:
   }
 
   std::vector<LocatedName> readAlias() {
-    size_t end = 1;
-    while (end < text.size() && llvm::isAlnum(text[end]))
-      ++end;
-    auto alias = locations.aliases.find(text.substr(0, end));
-    text.remove_prefix(end);
+    const size_t end = 1 + text.drop_front().take_while(llvm::isAlnum).size();
+    auto alias = locations.aliases.find(text.take_front(end));
+    text = text.drop_front(end);
     if (alias == locations.aliases.end())
       return {};
     return LocationReader(locations, alias->second, depth + 1, count).read();
@@ -68,20 +61,19 @@ private:
   /// `fused["a", "b"]` are several names, `fused<"node">["a"]` labels of the file.
   std::vector<LocatedName> readFused() {
     bool areLabels = false;
-    if (take("<")) {
-      areLabels = text.substr(0, kOfFile.size()) == kOfFile;
-      text.remove_prefix(std::min(text.size(), text.find(">[")));
-      take(">");
+    if (text.consume_front("<")) {
+      areLabels = text.starts_with(kOfFile);
+      text = text.substr(text.find(">["));
+      text.consume_front(">");
     }
     std::vector<LocatedName> names;
-    if (!take("["))
+    if (!text.consume_front("["))
       return names;
     do {
-      take(" ");
-      for (LocatedName &name : inner())
-        names.push_back(std::move(name));
-    } while (take(","));
-    take("]");
+      text.consume_front(" ");
+      llvm::append_range(names, inner());
+    } while (text.consume_front(","));
+    text.consume_front("]");
     if (!areLabels)
       return names;
     LocatedName labels;
@@ -93,9 +85,9 @@ private:
   std::vector<LocatedName> readName() {
     const std::string name = readString();
     std::vector<LocatedName> names;
-    if (take("(")) {
+    if (text.consume_front("(")) {
       names = inner();
-      take(")");
+      text.consume_front(")");
     }
     if (names.empty())
       return {{name, {}, {}}};
@@ -121,25 +113,26 @@ private:
         value += text[++i];
       }
     }
-    text.remove_prefix(std::min(text.size(), i + 1));
+    text = text.substr(i + 1);
     return value;
   }
 
   const IrLocations &locations;
-  std::string_view text;
+  StringRef text;
   int depth;
   int &count; // of locations that were read
 };
 
-IrLocations::IrLocations(const std::vector<std::string_view> &lines) {
-  constexpr std::string_view is = " = loc(";
-  for (std::string_view line : lines)
-    if (!line.empty() && line.front() == '#')
-      if (size_t at = line.find(is); at != std::string_view::npos)
-        aliases[line.substr(0, at)] = line.substr(at + is.size());
+IrLocations::IrLocations(StringRef text) {
+  constexpr StringRef is = " = loc(";
+  for (StringRef line : llvm::split(text, '\n'))
+    if (line.starts_with("#") && line.contains(is)) {
+      auto [alias, location] = line.split(is);
+      aliases[alias] = location;
+    }
 }
 
-std::vector<LocatedName> IrLocations::namesIn(std::string_view text) const {
+std::vector<LocatedName> IrLocations::namesIn(StringRef text) const {
   int count = 0;
   return LocationReader(*this, text, 0, count).read();
 }

@@ -4,9 +4,10 @@
 // end of the file. dialects/names/node_name.h says what locations hold.
 #pragma once
 
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace trainc::inspect {
@@ -22,15 +23,15 @@ struct LocatedName {
 
 class IrLocations {
 public:
-  /// Reads the aliases of a file.
-  explicit IrLocations(const std::vector<std::string_view> &lines);
+  /// Reads the aliases of a file, whose text has to outlive them.
+  explicit IrLocations(llvm::StringRef text);
 
   /// The names in what stands after `loc(`.
-  std::vector<LocatedName> namesIn(std::string_view text) const;
+  std::vector<LocatedName> namesIn(llvm::StringRef text) const;
 
 private:
   friend class LocationReader;
-  std::unordered_map<std::string_view, std::string_view> aliases; // `#loc7`: what it stands for
+  llvm::StringMap<llvm::StringRef> aliases; // `#loc7`: what it stands for
 };
 
 } // namespace trainc::inspect
