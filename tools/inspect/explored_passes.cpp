@@ -173,8 +173,7 @@ void ExploredPasses::keepLast(const std::vector<DumpedOperation> &operations) {
       continue;
     std::vector<std::string> titlesOfIt;
     for (const LocatedName &name : each.names)
-      if (std::string title = name.title();
-          std::find(titlesOfIt.begin(), titlesOfIt.end(), title) == titlesOfIt.end())
+      if (std::string title = name.title(); !llvm::is_contained(titlesOfIt, title))
         titlesOfIt.push_back(std::move(title));
     last.push_back({entry, each.operation, std::move(titlesOfIt), i});
   }

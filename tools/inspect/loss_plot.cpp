@@ -97,16 +97,12 @@ private:
   std::vector<std::string> rows;
 };
 
-std::string lastLoss(const RunLog &log) {
-  const std::optional<size_t> row = lastRowOf(log.valuesOf(kLoss));
-  return row ? format_text("last loss           %.6g at step %lld\n", log.valuesOf(kLoss)[*row],
-                           static_cast<long long>(log.steps[*row]))
-             : "";
-}
-
-std::string bestHeldOut(const RunLog &log) {
-  const std::optional<size_t> row = leastRowOf(log.valuesOf(kHeldOut));
-  return row ? format_text("best held-out loss  %.6g at step %lld\n", log.valuesOf(kHeldOut)[*row],
+/// A loss, where the log has one.
+std::string figureOf(const RunLog &log, const char *title, const char *name,
+                     std::optional<size_t> (*rowOf)(const std::vector<double> &)) {
+  const std::vector<double> values = log.valuesOf(name);
+  const std::optional<size_t> row = rowOf(values);
+  return row ? format_text("%-19s %.6g at step %lld\n", title, values[*row],
                            static_cast<long long>(log.steps[*row]))
              : "";
 }
@@ -121,7 +117,8 @@ std::string figures(const RunLog &log) {
     milliseconds += value > 0 ? value : 0;
   }
   std::string text =
-      lastLoss(log) + bestHeldOut(log) +
+      figureOf(log, "last loss", kLoss, lastRowOf) +
+      figureOf(log, "best held-out loss", kHeldOut, leastRowOf) +
       format_text("skipped steps       %zu of %zu in the log\n", skipped, log.steps.size());
   if (milliseconds > 0)
     text += format_text("steps/s             %.4g\n", double(timed) / milliseconds * 1e3);

@@ -4,20 +4,11 @@
 #include "passes/options/nearest_name.h"
 #include "runtime/plan/titles.h"
 
-#include <algorithm>
+#include "llvm/ADT/STLExtras.h"
 
 namespace trainc::inspect {
 
 namespace {
-
-bool contains(const std::vector<std::string> &names, const std::string &name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool isWithin(const std::string &name, const std::string &module) {
-  return name.size() > module.size() && name[module.size()] == '.' &&
-         name.compare(0, module.size(), module) == 0;
-}
 
 std::string moduleOf(const std::string &name) {
   const size_t dot = name.rfind('.');
@@ -25,7 +16,7 @@ std::string moduleOf(const std::string &name) {
 }
 
 void addOnce(const std::string &name, std::vector<std::string> &names) {
-  if (!contains(names, name))
+  if (!llvm::is_contained(names, name))
     names.push_back(name);
 }
 
@@ -106,7 +97,7 @@ const planned_parameter *NameSearch::parameterOf(const std::string &name) const 
 
 void NameSearch::addExact(const std::string &name, Meaning &meaning) const {
   for (const planned_node &node : program.nodes) {
-    if (node.label != name && node.name != name && !contains(node.values, name))
+    if (node.label != name && node.name != name && !llvm::is_contained(node.values, name))
       continue;
     if (node.name.empty())
       meaning.unoperated.push_back(&node);
@@ -114,7 +105,7 @@ void NameSearch::addExact(const std::string &name, Meaning &meaning) const {
       addOnce(node.name, meaning.names);
   }
   for (const planned_parameter &parameter : program.parameters)
-    if (parameter.module_name == name || contains(fileNamesOf(parameter), name))
+    if (parameter.module_name == name || llvm::is_contained(fileNamesOf(parameter), name))
       addOnce(parameter.module_name, meaning.names);
   if (isComputed(name) || isStored(name))
     addOnce(name, meaning.names);
@@ -123,7 +114,7 @@ void NameSearch::addExact(const std::string &name, Meaning &meaning) const {
 void NameSearch::addMembers(const std::string &module, Meaning &meaning) const {
   std::set<std::string> known;
   auto add = [&](const std::string &name) {
-    if (isWithin(name, module) && known.insert(name).second)
+    if (name.starts_with(module + ".") && known.insert(name).second)
       meaning.names.push_back(name);
   };
   for (const planned_node &node : program.nodes)

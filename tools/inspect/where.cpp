@@ -2,6 +2,7 @@
 #include "tools/inspect/where.h"
 
 #include "runtime/failure.h"
+#include "runtime/options/option_values.h"
 #include "runtime/plan/read_plan.h"
 #include "tools/inspect/ir_dump.h"
 #include "tools/inspect/mapped_source.h"
@@ -24,21 +25,15 @@ constexpr size_t kShownOperations = 4;         // of each dump
 constexpr const char *kYield = "kernel.yield"; // computes nothing
 constexpr size_t kShownSteps = 6;              // that use a tensor
 
-std::string joined(const std::vector<std::string> &words) {
-  std::string text;
-  for (const std::string &word : words)
-    text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 /// `3, 5, 77 and 12 more`
 std::string listed(const std::vector<int> &numbers) {
   std::vector<std::string> shown;
   for (size_t i = 0; i < std::min(numbers.size(), kShownSteps); ++i)
     shown.push_back(std::to_string(numbers[i]));
-  return joined(shown) + (numbers.size() > kShownSteps
-                              ? " and " + std::to_string(numbers.size() - kShownSteps) + " more"
-                              : "");
+  return joined(shown, ", ") +
+         (numbers.size() > kShownSteps
+              ? " and " + std::to_string(numbers.size() - kShownSteps) + " more"
+              : "");
 }
 
 class Where {
@@ -68,7 +63,7 @@ private:
                                   question.name + "'\n  try: " +
                                   (near.empty() ? "a name that trainc-inspect " + question.folder +
                                                       " steps shows, or one of the model's file"
-                                                : joined(near)));
+                                                : joined(near, ", ")));
   }
 
   void printSeveral(const std::vector<std::string> &names) const {
@@ -80,7 +75,7 @@ private:
         operations.push_back(node->operation);
       }
       const bool isParameter = search.parameterOf(name);
-      table.add({name, isParameter ? "parameter" : joined(operations), joined(labels),
+      table.add({name, isParameter ? "parameter" : joined(operations, ", "), joined(labels, ", "),
                  stepNumbers(name)});
     }
     table.print(stream, 0);
@@ -118,9 +113,9 @@ private:
   void printNames(const std::string &name, const std::string &whole) const {
     Table table;
     for (const planned_node *node : search.nodesOf(name))
-      table.add({"node", node->label, node->operation, "makes " + joined(node->values)});
+      table.add({"node", node->label, node->operation, "makes " + joined(node->values, ", ")});
     if (const planned_parameter *parameter = search.parameterOf(name))
-      table.add({"parameter", joined(fileNamesOf(*parameter))});
+      table.add({"parameter", joined(fileNamesOf(*parameter), ", ")});
     if (whole != name)
       table.add({"part of", whole + ", which is one operation"});
     table.print(stream, 2);
