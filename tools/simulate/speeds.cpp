@@ -17,39 +17,39 @@ namespace trainc::simulate {
 
 namespace {
 
-struct NamedLink {
-  const char *name;
-  double bytesPerSecond, latency;
+struct HostLink : Link {
   int ranksPerHost;
 };
 
-constexpr NamedLink hostLinks[] = {
-    {"nvlink", 450e9, 3e-6, 8},       // the fourth, of H100 and H200
-    {"nvlink3", 300e9, 3e-6, 8},      // of A100
-    {"pcie5", 64e9, 5e-6, 8},         // 16 lanes
-    {"pcie4", 32e9, 5e-6, 8},         //
-    {"shared-memory", 10e9, 1e-6, 2}, // ranks on a CPU's cores
+const HostLink hostLinks[] = {
+    {{"nvlink", 450e9, 3e-6}, 8},       // the fourth, of H100 and H200
+    {{"nvlink3", 300e9, 3e-6}, 8},      // of A100
+    {{"pcie5", 64e9, 5e-6}, 8},         // 16 lanes
+    {{"pcie4", 32e9, 5e-6}, 8},         //
+    {{"shared-memory", 10e9, 1e-6}, 2}, // ranks on a CPU's cores
 };
 
 constexpr double networkLatency = 5e-6;
 
-struct NamedDevice {
-  const char *name;
-  double flopsPerSecond, bytesPerSecond, secondsPerKernel;
-};
-
 // f32 outside of the tensor cores, as trained models have it unless --math tf32.
-constexpr NamedDevice devices[] = {
+const Device devices[] = {
     {"a100", 19.5e12, 2.04e12, 2e-6},
     {"h100", 67e12, 3.35e12, 2e-6},
     {"h200", 67e12, 4.8e12, 2e-6},
 };
 
-std::optional<NamedLink> hostLink(const std::string &name) {
-  for (const NamedLink &link : hostLinks)
-    if (name == link.name)
-      return link;
-  return std::nullopt;
+/// Null: there is none.
+template <typename Row, size_t count>
+const Row *rowCalled(const Row (&rows)[count], const std::string &name) {
+  auto found = std::find_if(rows, rows + count, [&](const Row &row) { return name == row.name; });
+  return found == rows + count ? nullptr : found;
+}
+
+template <typename Row, size_t count> std::string namesOf(const Row (&rows)[count]) {
+  std::string names;
+  for (const Row &row : rows)
+    names += (names.empty() ? "" : ", ") + row.name;
+  return names;
 }
 
 /// `400G`: so many bits a second and rank.
@@ -63,8 +63,7 @@ std::optional<Link> networkLink(const std::string &name) {
 }
 
 bool isFile(const std::string &text) {
-  return text.find('/') != std::string::npos ||
-         (text.size() > 5 && text.compare(text.size() - 5, 5, ".json") == 0);
+  return text.find('/') != std::string::npos || (text.size() > 5 && text.ends_with(".json"));
 }
 
 double amount(const std::string &path, const nlohmann::json &object, const char *part,
@@ -110,49 +109,31 @@ double Device::secondsOf(double flops, double bytes) const {
   return std::max(flops / flopsPerSecond, bytes / bytesPerSecond) + secondsPerKernel;
 }
 
-std::string networkNames() {
-  std::string names;
-  for (const NamedLink &link : hostLinks)
-    names += std::string(names.empty() ? "" : ", ") + link.name;
-  return names + " within a host, 100G, 400G, ... between hosts";
-}
-
-std::string deviceNames() {
-  std::string names;
-  for (const NamedDevice &device : devices)
-    names += std::string(names.empty() ? "" : ", ") + device.name;
-  return names;
-}
-
 Network networkOf(const std::string &text) {
   if (isFile(text))
     return networkOfFile(text);
   const size_t plus = text.find('+');
   const std::string first = text.substr(0, plus),
                     second = plus == std::string::npos ? "" : text.substr(plus + 1);
-  Network network;
-  const std::optional<NamedLink> host = hostLink(first);
+  const HostLink *host = rowCalled(hostLinks, first);
   const std::optional<Link> alone = networkLink(first), other = networkLink(second);
-  if (host && (plus == std::string::npos || other)) {
-    network.within = {host->name, host->bytesPerSecond, host->latency};
-    network.between = other.value_or(network.within);
-    network.ranksPerHost = other ? host->ranksPerHost : INT32_MAX;
-    return network;
-  }
+  if (host && other)
+    return {*host, *other, host->ranksPerHost};
+  if (host && plus == std::string::npos)
+    return {*host, *host, INT32_MAX};
   if (alone && plus == std::string::npos)
     return {*alone, *alone, 1};
   throw failure(exit_usage, "option --network: '" + text +
-                                "' is not a network\n  try: nvlink+400G (" + networkNames() +
-                                "), or a JSON file");
+                                "' is not a network\n  try: nvlink+400G (" + namesOf(hostLinks) +
+                                " within a host, 100G, 400G, ... between hosts), or a JSON file");
 }
 
 Device deviceOf(const std::string &text) {
-  for (const NamedDevice &device : devices)
-    if (text == device.name)
-      return {device.name, device.flopsPerSecond, device.bytesPerSecond, device.secondsPerKernel};
+  if (const Device *known = rowCalled(devices, text))
+    return *known;
   if (!isFile(text))
     throw failure(exit_usage, "option --device: '" + text +
-                                  "' is unknown\n  try: " + deviceNames() +
+                                  "' is unknown\n  try: " + namesOf(devices) +
                                   ", a JSON file with the object 'device', or --profile FILE");
   const nlohmann::json document = readDocument(text);
   const nlohmann::json &object = partOf(text, document, "device");

@@ -37,8 +37,4 @@ Network networkOf(const std::string &text);
 /// `h100`, or the device of a file.
 Device deviceOf(const std::string &text);
 
-/// For help and messages.
-std::string networkNames();
-std::string deviceNames();
-
 } // namespace trainc::simulate

@@ -31,8 +31,6 @@ public:
     profile.stages = int(number(document, "stages"));
     profile.replicas = int(number(document, "replicas"));
     profile.seconds = number(document, "seconds");
-    if (document.contains("device") && document["device"].is_string())
-      profile.device = document["device"].get<std::string>();
     if (profile.stages != stages || profile.replicas < 1)
       refuse(path, "is of a program with " + std::to_string(profile.stages) + " stages, and " +
                        plan.folder + " has " + std::to_string(stages));
@@ -50,26 +48,27 @@ public:
   }
 
 private:
-  double number(const json &object, const char *name) const {
+  /// `kind` says what it has to be.
+  template <typename Check>
+  const json &member(const json &object, const char *name, const char *kind, Check isRight) const {
     auto found = object.find(name);
-    if (found == object.end() || !found->is_number() || !std::isfinite(found->get<double>()) ||
-        std::abs(found->get<double>()) > 1e15)
-      refuse(path, "has no number '" + std::string(name) + "' where one is expected");
-    return found->get<double>();
-  }
-
-  const json &list(const json &object, const char *name) const {
-    auto found = object.is_object() ? object.find(name) : object.end();
-    if (!object.is_object() || found == object.end() || !found->is_array())
-      refuse(path, "has no list '" + std::string(name) + "' where one is expected");
+    if (found == object.end() || !isRight(*found))
+      refuse(path, "has no " + std::string(kind) + " '" + name + "' where one is expected");
     return *found;
   }
 
+  double number(const json &object, const char *name) const {
+    return member(object, name, "number", [](const json &value) {
+      return value.is_number() && std::abs(value.get<double>()) <= 1e15;
+    });
+  }
+
+  const json &list(const json &object, const char *name) const {
+    return member(object, name, "list", [](const json &value) { return value.is_array(); });
+  }
+
   std::string text(const json &object, const char *name) const {
-    auto found = object.is_object() ? object.find(name) : object.end();
-    if (!object.is_object() || found == object.end() || !found->is_string())
-      refuse(path, "has no text '" + std::string(name) + "' where one is expected");
-    return found->get<std::string>();
+    return member(object, name, "text", [](const json &value) { return value.is_string(); });
   }
 
   void addRank(const json &rank) {

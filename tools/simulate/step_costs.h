@@ -23,7 +23,6 @@ struct ProfiledChunk {
 
 /// Means over replicas, without the time in which ranks waited for others.
 struct Profile {
-  std::string device;
   int stages = 1, replicas = 1;
   double seconds = 0; // of a step, waiting included
   std::vector<ProfiledChunk> chunks;
