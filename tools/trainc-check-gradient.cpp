@@ -379,7 +379,9 @@ void writeFile(const std::string &folder, const char *name, const std::string &t
 /// Emits and compiles the program; the library's entry, or null after a message.
 Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
                      const std::string &folder) {
-  MemoryNames names(program, entries);
+  MemoryNames names(program, llvm::map_to_vector(entries, [&](const std::string &entry) {
+                      return program.lookupSymbol<func::FuncOp>(entry);
+                    }));
   if (failed(names.collect()))
     return nullptr;
   FailureOr<EmittedCode> code = emitCode(program, names);

@@ -216,7 +216,7 @@ FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef targ
   return source.text();
 }
 
-std::string stepHeader(ArrayRef<std::string> entries) {
+std::string stepHeader(ArrayRef<func::FuncOp> entries) {
   std::string text = R"(// The entry functions of the program.
 #pragma once
 
@@ -225,21 +225,21 @@ std::string stepHeader(ArrayRef<std::string> entries) {
 namespace trainc {
 
 )";
-  for (const std::string &entry : entries)
-    text += "void " + entry + "(const arenas &memory);\n";
+  for (func::FuncOp entry : entries)
+    text += ("void " + entry.getName() + "(const arenas &memory);\n").str();
   return text + "\n} // namespace trainc\n";
 }
 
 /// The entry functions of a training program, with those of its chunks, or @evaluate alone.
-std::vector<std::string> entriesOf(ModuleOp module) {
-  std::vector<std::string> entries;
+SmallVector<func::FuncOp> entriesOf(ModuleOp module) {
+  SmallVector<func::FuncOp> entries;
   for (const char *entry :
        {"forward_backward", "update", "evaluate", "count_labels", "round_parameters"})
-    if (module.lookupSymbol(entry))
-      entries.push_back(entry);
+    if (auto function = module.lookupSymbol<func::FuncOp>(entry))
+      entries.push_back(function);
   for (auto function : module.getOps<func::FuncOp>())
     if (train::chunkOf(function))
-      entries.push_back(function.getName().str());
+      entries.push_back(function);
   return entries;
 }
 
@@ -252,11 +252,10 @@ static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &m
                                            NamedKernels &kernels,
                                            std::vector<mapped_kernel> &mapped) {
   LaunchTable launches;
-  for (const std::string &entry : memory.entries())
-    if (auto function = module.lookupSymbol<func::FuncOp>(entry))
-      for (auto step : function.getBody().getOps<kernel::StepOpInterface>())
-        if (FlatSymbolRefAttr kernel = step.calledKernel())
-          launches[kernel.getValue()].add(step, memory);
+  for (func::FuncOp entry : memory.entries())
+    for (auto step : entry.getBody().getOps<kernel::StepOpInterface>())
+      if (FlatSymbolRefAttr kernel = step.calledKernel())
+        launches[kernel.getValue()].add(step, memory);
   const llvm::StringSet<> inParts = kernelsOf(updatesInParts(module));
   Words words;
   while (true) {

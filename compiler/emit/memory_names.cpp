@@ -58,9 +58,6 @@ std::string trainc::typeText(Type type) {
   return text + "]";
 }
 
-MemoryNames::MemoryNames(ModuleOp module, std::vector<std::string> entries)
-    : module(module), entryNames(std::move(entries)) {}
-
 const PlacedTensor *MemoryNames::find(Value value) const {
   while (auto view = value.getDefiningOp<nn::ReshapeOp>())
     value = view->getOperand(0);
@@ -245,24 +242,18 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
 LogicalResult MemoryNames::collect() {
   bool failed = false;
   // Shared names first: they are the same in every entry function.
-  for (const std::string &entry : entryNames) {
-    auto function = module.lookupSymbol<func::FuncOp>(entry);
-    if (!function)
-      continue;
+  for (func::FuncOp function : entryFunctions)
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (isShared(function, i))
         failed |= mlir::failed(addArgument(function, i, sharedNames));
-  }
-  for (const std::string &entry : entryNames)
-    if (auto function = module.lookupSymbol<func::FuncOp>(entry))
-      for (auto op : function.getBody().getOps<nn::ConstantOp>())
-        failed |= !op->use_empty() && mlir::failed(addConstant(op));
+  for (func::FuncOp function : entryFunctions)
+    for (auto op : function.getBody().getOps<nn::ConstantOp>())
+      failed |= !op->use_empty() && mlir::failed(addConstant(op));
   llvm::sort(constantOps, [&](nn::ConstantOp a, nn::ConstantOp b) {
     return find(a.getResult())->place.getOffset() < find(b.getResult())->place.getOffset();
   });
-  for (const std::string &entry : entryNames)
-    if (auto function = module.lookupSymbol<func::FuncOp>(entry))
-      failed |= mlir::failed(collectEntry(function));
+  for (func::FuncOp function : entryFunctions)
+    failed |= mlir::failed(collectEntry(function));
   return failure(failed);
 }
 
@@ -319,8 +310,8 @@ static void beginHeader(ModuleOp module, const MemoryNames &names, SourceWriter 
   llvm::for_each(names.shared(), add);
   for (nn::ConstantOp op : names.constants())
     add(names.find(op.getResult()));
-  for (const std::string &entry : names.entries())
-    llvm::for_each(names.ofEntry(entry), add);
+  for (func::FuncOp entry : names.entries())
+    llvm::for_each(names.ofEntry(entry.getName()), add);
   for (StringRef header : headers)
     if (!header.empty())
       writer.line("#include \"" + header + "\"");
@@ -342,12 +333,12 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names, Tens
       list(writer, names.find(op.getResult()), false, lines);
   }
   writer.closeNamespace("shared");
-  for (const std::string &entry : names.entries()) {
+  for (func::FuncOp entry : names.entries()) {
     writer.line();
-    writer.openNamespace(entry);
+    writer.openNamespace(entry.getName());
     writer.line("using namespace shared;");
-    list(writer, names.ofEntry(entry), true, lines);
-    writer.closeNamespace(entry);
+    list(writer, names.ofEntry(entry.getName()), true, lines);
+    writer.closeNamespace(entry.getName());
   }
   writer.line();
   writer.closeNamespace("trainc::memory");

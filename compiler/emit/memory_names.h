@@ -33,14 +33,15 @@ std::string outputName(kernel::FunctionOp function, unsigned argument);
 
 class MemoryNames {
 public:
-  /// `entries` are the names of the entry functions.
-  MemoryNames(mlir::ModuleOp module, std::vector<std::string> entries);
+  /// `entries` are the entry functions.
+  MemoryNames(mlir::ModuleOp module, llvm::ArrayRef<mlir::func::FuncOp> entries)
+      : module(module), entryFunctions(entries) {}
   /// Collects places; diagnostics where a value has none.
   mlir::LogicalResult collect();
 
   /// The tensor of a value; views (nn.reshape) are their operand's.
   const PlacedTensor *find(mlir::Value value) const;
-  llvm::ArrayRef<std::string> entries() const { return entryNames; }
+  llvm::ArrayRef<mlir::func::FuncOp> entries() const { return entryFunctions; }
   llvm::ArrayRef<const PlacedTensor *> shared() const { return sharedTensors; }
   llvm::ArrayRef<const PlacedTensor *> ofEntry(llvm::StringRef entry) const;
   /// One operation for each distinct table of constants, by offset.
@@ -58,7 +59,7 @@ private:
 
   mlir::ModuleOp module;
   mlir::SymbolTableCollection symbols;
-  std::vector<std::string> entryNames;
+  llvm::SmallVector<mlir::func::FuncOp> entryFunctions;
   NameTable sharedNames;
   std::vector<std::unique_ptr<PlacedTensor>> tensors;
   llvm::DenseMap<mlir::Value, PlacedTensor *> places;

@@ -10,6 +10,7 @@
 #include "dialects/train/train.h"
 #include "passes/sharding/gradient_buckets.h"
 #include "passes/sharding/update_parts.h"
+#include <set>
 
 using namespace mlir;
 using namespace trainc;
@@ -22,11 +23,11 @@ class StepPrinter {
 public:
   StepPrinter(ModuleOp module, const MemoryNames &names, const KernelTable &kernels,
               StringRef target, source_map &map)
-      : module(module), names(names), kernels(kernels), map(map), parts(updatesInParts(module)),
+      : names(names), kernels(kernels), map(map), parts(updatesInParts(module)),
         isCuda(target == "cuda") {}
 
   std::string print() {
-    for (const std::string &entry : names.entries())
+    for (func::FuncOp entry : names.entries())
       printEntry(entry);
     std::string text = head();
     const int above = int(StringRef(text).count('\n'));
@@ -44,13 +45,23 @@ private:
     return library.contains('/') ? library.str() : ("runtime/kernels/" + library + ".h").str();
   }
 
+  /// Libraries of the runtime that steps call: `matmul` for runtime/kernels/matmul.h.
+  std::set<std::string> calledLibraries() const {
+    std::set<std::string> libraries;
+    for (func::FuncOp entry : names.entries())
+      for (auto step : entry.getBody().getOps<kernel::StepOpInterface>())
+        if (std::string library = step.call().library; !library.empty())
+          libraries.insert(library);
+    return libraries;
+  }
+
   std::string head() {
     SourceWriter writer;
     writer.line(
         "// The entry functions: one call for each step, under the name of its model node.");
     writer.line("#include \"kernels.h\"");
     writer.line("#include \"memory.h\"");
-    for (const std::string &library : calledLibraries(module, names.entries()))
+    for (const std::string &library : calledLibraries())
       writer.line("#include \"" + headerOf(library) + "\"");
     writer.line("#include \"runtime/entry_memory.h\"");
     writer.line("#include \"step.h\"");
@@ -73,15 +84,12 @@ private:
     return "m[at::" + tensor->name + "]";
   }
 
-  void printEntry(StringRef entry) {
-    auto function = module.lookupSymbol<func::FuncOp>(entry);
-    SmallVector<kernel::StepOpInterface> steps;
-    if (function)
-      llvm::append_range(steps, function.getBody().front().getOps<kernel::StepOpInterface>());
-    int functions = (steps.size() + kStepsPerFunction - 1) / kStepsPerFunction;
-    if (function)
-      map.entries.emplace_back().name = entry.str();
-    const GradientBuckets buckets = function ? bucketsToldBy(function) : GradientBuckets();
+  void printEntry(func::FuncOp function) {
+    const StringRef entry = function.getName();
+    const auto steps = llvm::to_vector(function.getBody().getOps<kernel::StepOpInterface>());
+    const int functions = (steps.size() + kStepsPerFunction - 1) / kStepsPerFunction;
+    map.entries.emplace_back().name = entry.str();
+    const GradientBuckets buckets = bucketsToldBy(function);
     size_t bucket = 0; // the next
     for (int part = 0; part < functions; ++part) {
       body.line();
@@ -172,7 +180,6 @@ private:
     return name;
   }
 
-  ModuleOp module;
   const MemoryNames &names;
   const KernelTable &kernels;
   source_map &map;
@@ -186,16 +193,6 @@ private:
 };
 
 } // namespace
-
-std::set<std::string> trainc::calledLibraries(ModuleOp module, ArrayRef<std::string> entries) {
-  std::set<std::string> libraries;
-  for (const std::string &entry : entries)
-    if (auto function = module.lookupSymbol<func::FuncOp>(entry))
-      for (auto step : function.getBody().getOps<kernel::StepOpInterface>())
-        if (std::string library = step.call().library; !library.empty())
-          libraries.insert(library);
-  return libraries;
-}
 
 int64_t trainc::rankExchangeBytes(ModuleOp module) {
   int64_t bytes = 0;

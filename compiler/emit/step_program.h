@@ -7,7 +7,6 @@
 #include "compiler/emit/kernel_printer.h"
 #include "compiler/emit/memory_names.h"
 #include "runtime/plan/plan.h"
-#include <set>
 
 namespace trainc {
 
@@ -24,8 +23,6 @@ struct EmittedCode {
 mlir::FailureOr<EmittedCode> emitCode(mlir::ModuleOp module, const MemoryNames &memory,
                                       llvm::StringRef target = "cpu");
 
-/// Libraries of the runtime that steps call: `matmul` for runtime/kernels/matmul.h.
-std::set<std::string> calledLibraries(mlir::ModuleOp module, llvm::ArrayRef<std::string> entries);
 /// Bytes of the largest tensor that a step exchanges with other ranks; 0: none does.
 int64_t rankExchangeBytes(mlir::ModuleOp module);
 /// Text of step.cpp; its entries and steps are added to `map`.
