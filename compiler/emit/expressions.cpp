@@ -83,63 +83,41 @@ const Operator *findOperator(StringRef name) {
   return nullptr;
 }
 
-StringRef comparison(arith::CmpIPredicate predicate) {
-  using P = arith::CmpIPredicate;
-  switch (predicate) {
-  case P::eq:
-    return "==";
-  case P::ne:
-    return "!=";
-  case P::slt:
-  case P::ult:
-    return "<";
-  case P::sle:
-  case P::ule:
-    return "<=";
-  case P::sgt:
-  case P::ugt:
-    return ">";
-  case P::sge:
-  case P::uge:
-    return ">=";
-  }
-  internalError("a comparison has no text");
-}
+struct IntegerComparison {
+  arith::CmpIPredicate predicate;
+  const char *text;
+  bool isUnsigned;
+};
 
-/// Ordered comparison, and whether the predicate is its complement.
-std::pair<StringRef, bool> comparison(arith::CmpFPredicate predicate) {
-  using P = arith::CmpFPredicate;
-  switch (predicate) {
-  case P::OEQ:
-    return {"==", false};
-  case P::OGT:
-    return {">", false};
-  case P::OGE:
-    return {">=", false};
-  case P::OLT:
-    return {"<", false};
-  case P::OLE:
-    return {"<=", false};
-  case P::UNE:
-    return {"!=", false};
-  case P::UGT:
-    return {"<=", true};
-  case P::UGE:
-    return {"<", true};
-  case P::ULT:
-    return {">=", true};
-  case P::ULE:
-    return {">", true};
-  case P::UNO:
-  case P::ORD:
-  case P::ONE:
-  case P::UEQ: // take two comparisons
-    return {"", false};
-  case P::AlwaysFalse:
-  case P::AlwaysTrue:
-    break;
-  }
-  internalError("a comparison of floats has no text");
+constexpr IntegerComparison kIntegerComparisons[] = {
+    {arith::CmpIPredicate::eq, "==", false},  {arith::CmpIPredicate::ne, "!=", false},
+    {arith::CmpIPredicate::slt, "<", false},  {arith::CmpIPredicate::ult, "<", true},
+    {arith::CmpIPredicate::sle, "<=", false}, {arith::CmpIPredicate::ule, "<=", true},
+    {arith::CmpIPredicate::sgt, ">", false},  {arith::CmpIPredicate::ugt, ">", true},
+    {arith::CmpIPredicate::sge, ">=", false}, {arith::CmpIPredicate::uge, ">=", true},
+};
+
+struct FloatComparison {
+  arith::CmpFPredicate predicate;
+  const char *text;
+  bool isComplement; // of that ordered comparison
+};
+
+/// Those that take one comparison.
+constexpr FloatComparison kFloatComparisons[] = {
+    {arith::CmpFPredicate::OEQ, "==", false}, {arith::CmpFPredicate::UNE, "!=", false},
+    {arith::CmpFPredicate::OGT, ">", false},  {arith::CmpFPredicate::UGT, "<=", true},
+    {arith::CmpFPredicate::OGE, ">=", false}, {arith::CmpFPredicate::UGE, "<", true},
+    {arith::CmpFPredicate::OLT, "<", false},  {arith::CmpFPredicate::ULT, ">=", true},
+    {arith::CmpFPredicate::OLE, "<=", false}, {arith::CmpFPredicate::ULE, ">", true},
+};
+
+template <typename Row, size_t count, typename Predicate>
+const Row &rowOf(const Row (&rows)[count], Predicate predicate) {
+  for (const Row &row : rows)
+    if (row.predicate == predicate)
+      return row;
+  internalError("a comparison of floats has no text"); // of integers all have one
 }
 
 /// Whether nobody reads the rounded value but memory, which rounds what it is given.
@@ -293,18 +271,15 @@ std::string ExpressionPrinter::loadText(kernel::LoadOp load) {
 ExpressionPrinter::Text ExpressionPrinter::compareIntegers(Operation &op) {
   auto compare = cast<arith::CmpIOp>(op);
   Value a = compare.getLhs(), b = compare.getRhs();
-  using P = arith::CmpIPredicate;
-  P predicate = compare.getPredicate();
-  bool isUnsigned =
-      predicate == P::ult || predicate == P::ule || predicate == P::ugt || predicate == P::uge;
+  const IntegerComparison &comparison = rowOf(kIntegerComparisons, compare.getPredicate());
   auto side = [&](Value value, Value other) -> std::string {
-    if (isUnsigned && !value.getType().isInteger(1)) // false is less than true
+    if (comparison.isUnsigned && !value.getType().isInteger(1)) // false is less than true
       return "static_cast<u" + scalarType(value.getType()).str() + ">(" + text(value) + ")";
     if (nest.narrowInteger(other) && !nest.narrowInteger(value))
       return "narrow(" + text(value) + ")";
     return operand(value, kCompare + 1);
   };
-  return {side(a, b) + " " + comparison(predicate).str() + " " + side(b, a), kCompare};
+  return {side(a, b) + " " + comparison.text + " " + side(b, a), kCompare};
 }
 
 /// Whether two ints make an integer that no int holds.
@@ -323,19 +298,22 @@ static bool mayTrap(Value divisor) {
 ExpressionPrinter::Text ExpressionPrinter::compareFloats(arith::CmpFOp compare) {
   std::string a = operand(compare.getLhs(), kCompare + 1);
   std::string b = operand(compare.getRhs(), kCompare + 1);
-  auto [sign, complement] = comparison(compare.getPredicate());
-  using P = arith::CmpFPredicate;
-  if (compare.getPredicate() == P::UNO)
+  const std::string differ = "(" + a + " < " + b + ") | (" + a + " > " + b + ")";
+  switch (compare.getPredicate()) {
+  case arith::CmpFPredicate::UNO:
     return {"(" + a + " != " + a + ") | (" + b + " != " + b + ")", kBitwise};
-  if (compare.getPredicate() == P::ORD)
+  case arith::CmpFPredicate::ORD:
     return {"(" + a + " == " + a + ") & (" + b + " == " + b + ")", kBitwise};
-  if (sign.empty()) // one, ueq
-    return {compare.getPredicate() == P::ONE
-                ? "(" + a + " < " + b + ") | (" + a + " > " + b + ")"
-                : "!((" + a + " < " + b + ") | (" + a + " > " + b + "))",
-            kBitwise};
-  std::string text = a + " " + sign.str() + " " + b;
-  return complement ? Text{"!(" + text + ")", kUnary} : Text{text, kCompare};
+  case arith::CmpFPredicate::ONE:
+    return {differ, kBitwise};
+  case arith::CmpFPredicate::UEQ:
+    return {"!(" + differ + ")", kBitwise};
+  default:
+    break;
+  }
+  const FloatComparison &comparison = rowOf(kFloatComparisons, compare.getPredicate());
+  std::string text = a + " " + comparison.text + " " + b;
+  return comparison.isComplement ? Text{"!(" + text + ")", kUnary} : Text{text, kCompare};
 }
 
 ExpressionPrinter::Text ExpressionPrinter::selection(arith::SelectOp select) {
