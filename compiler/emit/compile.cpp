@@ -211,7 +211,8 @@ public:
     if (good && !options.libraryName.empty())
       good = makeLibrary();
     if (good && options.linkAgainWith)
-      good = linkAgain(options.linkAgainWith());
+      if (const std::vector<std::string> runPath = options.linkAgainWith(); !runPath.empty())
+        good = runAll({link(runPath)});
     for (const std::string &object : objects)
       fs::remove(fs::path(options.directory) / object);
     for (const char *made : {kExports, kWholeLibrary})
@@ -311,13 +312,11 @@ private:
 
   Arguments hostFlagsFor(const fs::path &source) const {
     Arguments arguments = {compiler, "-std=c++20", "-march=" + options.march};
-    for (llvm::StringRef flag : hostFlags())
-      arguments.push_back(flag.str());
+    llvm::append_range(arguments, hostFlags());
     if (options.warningsAreErrors)
       arguments.push_back("-Werror");
     if (options.isMinimal) {
-      for (llvm::StringRef flag : minimalLibraryFlags())
-        arguments.push_back(flag.str());
+      llvm::append_range(arguments, minimalLibraryFlags());
       if (isEmitted(source) && hasLoops(source))
         arguments.push_back(options.optimization);
       arguments.insert(arguments.end(), {"-I", "runtime/minimal/single_thread"});
@@ -326,8 +325,7 @@ private:
     if (hasLoops(source))
       arguments.insert(arguments.end(), {options.optimization, "-fopenmp"});
     else
-      for (llvm::StringRef flag : flagsWithoutLoops())
-        arguments.push_back(flag.str());
+      llvm::append_range(arguments, flagsWithoutLoops());
     if (options.shared || !options.libraryName.empty())
       arguments.insert(arguments.end(), {"-fPIC", "-fno-gnu-unique"});
     return arguments;
@@ -336,19 +334,17 @@ private:
   Arguments nvccFlagsFor() const {
     Arguments arguments = {nvcc, "-ccbin", compiler,     "--threads",
                            "0",  "--keep", "--keep-dir", kNvccFolder};
-    for (llvm::StringRef flag : nvccFlags())
-      arguments.push_back(flag.str());
+    llvm::append_range(arguments, nvccFlags());
     if (!options.libraryName.empty())
       arguments.push_back("-Xcompiler=-fPIC,-fno-gnu-unique");
     if (options.warningsAreErrors)
       arguments.insert(arguments.end(), {"-Werror", "all-warnings"});
     arguments.insert(arguments.end(), {"-Xptxas", "-v"});
     for (const std::string &number : options.cudaArchitectures)
-      arguments.insert(arguments.end(),
-                       {"-gencode", "arch=compute_" + number + ",code=sm_" + number});
+      llvm::append_values(arguments, "-gencode", "arch=compute_" + number + ",code=sm_" + number);
     const std::string &newest = options.cudaArchitectures.back();
-    arguments.insert(arguments.end(),
-                     {"-gencode", "arch=compute_" + newest + ",code=compute_" + newest});
+    llvm::append_values(arguments, "-gencode",
+                        "arch=compute_" + newest + ",code=compute_" + newest);
     return arguments;
   }
 
@@ -362,8 +358,8 @@ private:
     for (const std::string &object : objects)
       if (object != kLibraryObject)
         arguments.push_back(object);
-    arguments.insert(arguments.end(), options.linkArguments.begin(), options.linkArguments.end());
-    arguments.insert(arguments.end(), runPath.begin(), runPath.end());
+    llvm::append_range(arguments, options.linkArguments);
+    llvm::append_range(arguments, runPath);
     return arguments;
   }
 
@@ -377,19 +373,18 @@ private:
       return fail("the linker", std::string("cannot write ") + kExports);
     Arguments shared = {compiler, "-shared", "-o", base + ".so"};
     if (options.isMinimal)
-      for (llvm::StringRef flag : minimalLibraryLinkFlags())
-        shared.push_back(flag.str());
+      llvm::append_range(shared, minimalLibraryLinkFlags());
     else
       shared.push_back("-fopenmp");
     shared.insert(shared.end(), {"-Wl,--build-id", kWithoutUnused, "-Wl,-z,defs",
                                  std::string("-Wl,--version-script=") + kExports,
                                  "-Wl,-soname,lib" + options.libraryName + ".so"});
-    shared.insert(shared.end(), objects.begin(), objects.end());
+    llvm::append_range(shared, objects);
     llvm::append_range(shared, options.linkArguments);
     llvm::append_range(shared, options.runPath);
     Arguments whole = {compiler, "-r",         "-nostdlib", "-Wl,--force-group-allocation",
                        "-o",     kWholeLibrary};
-    whole.insert(whole.end(), objects.begin(), objects.end());
+    llvm::append_range(whole, objects);
     for (const std::string &argument : options.linkArguments)
       if (llvm::StringRef(argument).ends_with(".a") || llvm::StringRef(argument).contains("-group"))
         whole.push_back(argument);
@@ -422,10 +417,6 @@ private:
     failed = program;
     reason = why;
     return false;
-  }
-
-  bool linkAgain(const std::vector<std::string> &runPath) {
-    return runPath.empty() || runAll({link(runPath)});
   }
 
   bool runAll(const std::vector<Arguments> &jobs) {
