@@ -234,6 +234,11 @@ static Target targetOf(ModuleOp module) {
 
 uint64_t trainc::fingerprintOf(ModuleOp module) {
   std::string precision = "f32", parameters;
+  auto addShape = [&](ArrayRef<int64_t> shape) {
+    for (int64_t size : shape)
+      parameters += " " + std::to_string(size);
+    parameters += "\n";
+  };
   auto function = module.lookupSymbol<func::FuncOp>("forward_backward");
   if (!function)
     function = module.lookupSymbol<func::FuncOp>("evaluate");
@@ -248,15 +253,11 @@ uint64_t trainc::fingerprintOf(ModuleOp module) {
         precision = elementTypeOf(type).name.str();
       StringRef suffix = !parameter ? " buffer" : parameter.isFrozen() ? " frozen" : "";
       parameters += (role.getName().getValue() + suffix).str();
-      for (int64_t size : type.getShape())
-        parameters += " " + std::to_string(size);
-      parameters += "\n";
+      addShape(type.getShape());
     }
   for (const train::StatePlace &state : train::statePlacesOf(module)) {
     parameters += (state.name.getValue() + " of " + state.parameter.getValue()).str();
-    for (int64_t size : state.shape)
-      parameters += " " + std::to_string(size);
-    parameters += "\n";
+    addShape(state.shape);
   }
   const StringRef optimizer = train::optimizerNameOf(module);
   return llvm::xxh3_64bits((optimizer + "\n" + precision + "\n" + parameters).str());
@@ -285,11 +286,7 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
   tables.objective = train::objectiveOf(module).str();
   if (const train::Optimizer *optimizer = train::findOptimizer(tables.optimizerName)) {
     tables.stateNames.assign(optimizer->states.begin(), optimizer->states.end());
-    for (const train::Hyperparameter &parameter : train::hyperparametersOf(*optimizer, module))
-      tables.hyperparameters.push_back({parameter.name, parameter.defaultValue, parameter.help,
-                                        parameter.follows, parameter.least, parameter.limit,
-                                        parameter.mayBeLimit, parameter.needsAboveZero,
-                                        parameter.needsZero});
+    tables.hyperparameters = train::hyperparametersOf(*optimizer, module);
   }
   tables.exports = entriesOf(train::exportsOf(module));
   tables.moduleTensors = entriesOf(train::moduleTensorsOf(module));

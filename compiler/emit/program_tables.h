@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/export_entry.h"
+#include "dialects/train/optimizer.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <cstdint>
 #include <set>
@@ -13,16 +14,7 @@
 
 namespace trainc {
 
-struct HyperparameterEntry {
-  std::string name; // snake_case, as the scalar argument of @update
-  double defaultValue = 0;
-  std::string help;
-  std::string follows;         // whose value it has unless it is given; empty: the default
-  double least = 0, limit = 0; // of its values
-  bool mayBeLimit = false;     // else they are below it
-  std::string needsAboveZero;  // of a switch: what it needs; empty: it is none
-  std::string needsZero;
-};
+using HyperparameterEntry = train::Hyperparameter;
 
 /// What the trainer computes on.
 struct Target {
