@@ -71,8 +71,7 @@ void CpuKernel::columnPhases(uint64_t outer) {
   for (Operation &op : function.getBody().front()) {
     if (auto reduce = dyn_cast<kernel::ReduceOp>(op)) {
       flush();
-      SmallVector<std::string> partials;
-      declarePartials(reduce, "block", partials);
+      const SmallVector<std::string> partials = declarePartials(reduce, "block");
       columnLoops(reduce.getBody().front(), outer, [&] { yieldInto(reduce, partials, "[lane]"); });
       for (auto [result, partial] : llvm::zip(reduce.getOuts(), partials))
         code.setText(result, partial + "[lane]");
@@ -88,9 +87,8 @@ void CpuKernel::columnPhases(uint64_t outer) {
 
 /// One chunk of rows in a block of columns, reduced into `parts`.
 void CpuKernel::sumChunk(kernel::ReduceOp reduce, ArrayRef<std::string> parts) {
-  SmallVector<std::string> partials;
+  const SmallVector<std::string> partials = declarePartials(reduce, "block");
   std::string chunk = std::to_string(schedule.getChunk());
-  declarePartials(reduce, "block", partials);
   Block &block = reduce.getBody().front();
   StringRef i = code.index(0);
   std::string end = "minimum(" + size(0) + ", (chunk + 1) * " + chunk + ")";

@@ -27,8 +27,7 @@ void CpuKernel::openBlockRows() {
 void CpuKernel::sumBlock(kernel::ReduceOp reduce, ArrayRef<std::string> parts) {
   Block &block = reduce.getBody().front();
   size_t last = nest.sizes.size() - 1;
-  SmallVector<std::string> partials;
-  declarePartials(reduce, "lanes", partials);
+  const SmallVector<std::string> partials = declarePartials(reduce, "lanes");
   std::string begin = "0", end = size(last), per = std::to_string(schedule.getBlock());
   if (last == 0) {
     writer.line("const " + indexType + " begin = block * " + per + ";");

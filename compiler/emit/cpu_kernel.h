@@ -25,8 +25,7 @@ private:
   void openLoops(llvm::ArrayRef<size_t> dims);
   void printLoops(mlir::Block &block, llvm::ArrayRef<size_t> dims);
   void mapPoints(kernel::MapOp map);
-  void declarePartials(kernel::ReduceOp reduce, llvm::StringRef count,
-                       llvm::SmallVector<std::string> &names);
+  llvm::SmallVector<std::string> declarePartials(kernel::ReduceOp reduce, llvm::StringRef count);
   void reduceRow(kernel::ReduceOp reduce, llvm::ArrayRef<size_t> dims);
   void openLanes(mlir::Block &block, size_t d, llvm::StringRef begin, llvm::StringRef end);
 

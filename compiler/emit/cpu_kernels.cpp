@@ -85,10 +85,9 @@ void CpuKernel::emitPointwise() {
 
 // ---- rows
 
-void CpuKernel::declarePartials(kernel::ReduceOp reduce, StringRef count,
-                                SmallVector<std::string> &partials) {
-  for (auto [attribute, result] : llvm::zip(reduce.getKinds(), reduce.getOuts())) {
-    auto kind = cast<kernel::ReductionAttr>(attribute).getValue();
+SmallVector<std::string> CpuKernel::declarePartials(kernel::ReduceOp reduce, StringRef count) {
+  SmallVector<std::string> partials;
+  eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t) {
     std::string name = code.names.value(reductionText(result).partial);
     StringRef type = scalarType(result.getType());
     if (kind == kernel::Reduction::add) {
@@ -99,7 +98,8 @@ void CpuKernel::declarePartials(kernel::ReduceOp reduce, StringRef count,
                   neutralText(kind, result.getType()) + ");");
     }
     partials.push_back(name);
-  }
+  });
+  return partials;
 }
 
 /// Dimension `d` in lanes, which `});` closes. Its index is unused where all of `block` is the same
@@ -115,10 +115,9 @@ void CpuKernel::openLanes(Block &block, size_t d, StringRef begin, StringRef end
 
 void CpuKernel::reduceRow(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
   Block &block = reduce.getBody().front();
-  SmallVector<std::string> partials;
   if (dims.empty())
     return reduceNothing(reduce);
-  declarePartials(reduce, "lanes", partials);
+  const SmallVector<std::string> partials = declarePartials(reduce, "lanes");
   ArrayRef<size_t> loops = dims.drop_back();
   size_t last = dims.back();
   uint64_t visible = everything & ~LoopNest::bits(dims);

@@ -52,7 +52,7 @@ private:
   std::string packCall(llvm::StringRef verb) const;
   std::string packOf(mlir::Operation *access);
   void openResults();
-  void returnIf(const llvm::Twine &condition);
+  void leaveIf(const llvm::Twine &condition, const char *how = "return;");
   void printBody(mlir::Block &block, uint64_t printed, llvm::function_ref<void()> end);
 
   // ---- device_shared.cpp: a thread, a warp or a block for each result

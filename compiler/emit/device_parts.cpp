@@ -114,12 +114,12 @@ void DeviceFunction::openColumnOfThread() {
   const bool partial = columns % ofBlock != 0;
   const std::string isBeyond = column + " >= " + number(columns);
   if (step == 1)
-    return returnIf("threadIdx.x >= " + number(ofBlock) + (partial ? " || " + isBeyond : ""));
-  returnIf("threadIdx.x >= " + number(ofBlock));
+    return leaveIf("threadIdx.x >= " + number(ofBlock) + (partial ? " || " + isBeyond : ""));
+  leaveIf("threadIdx.x >= " + number(ofBlock));
   writer.line("const " + indexType + " " + column + " = " + blockNumber() + " * " +
               number(ofBlock) + " + threadIdx.x;");
   if (partial)
-    returnIf(isBeyond);
+    leaveIf(isBeyond);
 }
 
 /// Blocks of 32 columns, or packs of them, by 8 rows at a time, for one part of the rows each.

@@ -48,17 +48,17 @@ std::string DeviceFunction::blockNumber() const {
   return nest.fitsInt() ? "blockIdx.x" : "static_cast<int64_t>(blockIdx.x)";
 }
 
-void DeviceFunction::returnIf(const Twine &condition) {
+void DeviceFunction::leaveIf(const Twine &condition, const char *how) {
   writer.line("if (" + condition + ")");
   writer.indent();
-  writer.line("return;");
+  writer.line(how);
   writer.outdent();
 }
 
 /// One thread for each `step` points; the others return.
 void DeviceFunction::openPoints(ArrayRef<size_t> dims, StringRef name, int64_t step) {
   if (dims.empty())
-    return returnIf("threadIdx.x != 0");
+    return leaveIf("threadIdx.x != 0");
   int64_t count = nest.points(dims) / step, threads = schedule.getThreads();
   int64_t blocks = schedule.getBlocks();
   std::string flat = nameFlat(dims, name), value = "threadIdx.x";
@@ -69,9 +69,9 @@ void DeviceFunction::openPoints(ArrayRef<size_t> dims, StringRef name, int64_t s
     value = (blocks == 1 && !inParts ? value : "(" + value + ")") + " * " + number(step);
   writer.line("const " + indexType + " " + flat + " = " + value + ";");
   if (inParts)
-    returnIf(flat + " >= points");
+    leaveIf(flat + " >= points");
   else if (blocks * threads != count)
-    returnIf(flat + " >= " + number(scaled ? count * step : count));
+    leaveIf(flat + " >= " + number(scaled ? count * step : count));
   printIndices(dims, flat, step);
 }
 
@@ -120,12 +120,8 @@ void DeviceFunction::openRounds() {
               (isWarps ? " + threadIdx.x % 32) * " : " + threadIdx.x) * ") + number(step) + ";");
   const int64_t whole = size / (workers * step); // rounds in which every thread has a pack
   const std::string isLast = whole > 0 ? "round >= " + number(whole) + " && " : "";
-  if (schedule.getRounds() * workers * step >= size + step) {
-    writer.line("if (" + isLast + j + " >= " + number(size) + ")");
-    writer.indent();
-    writer.line("continue;");
-    writer.outdent();
-  }
+  if (schedule.getRounds() * workers * step >= size + step)
+    leaveIf(isLast + j + " >= " + number(size), "continue;");
   if (isCut())
     writer.line("const int count = " +
                 (whole > 0 ? "round < " + number(whole) + " ? " + number(step) + " : " : "") +
@@ -147,7 +143,7 @@ void DeviceFunction::openResults() {
     value = blockNumber() + " * " + number(perBlock) + " + threadIdx.x / 32";
   writer.line("const " + indexType + " " + flat + " = " + value + ";");
   if (schedule.getBlocks() * perBlock != count)
-    returnIf(flat + " >= " + number(count));
+    leaveIf(flat + " >= " + number(count));
   printIndices(nest.kept, flat, 1);
 }
 
