@@ -56,9 +56,8 @@ private:
           continue;
       }
       if (row.size() != columns_.size())
-        throw failure(exit_data, format_text("%s: line %" PRId64 ": %zu fields, expected %zu",
-                                             file_.path().c_str(), reader.line(), row.size(),
-                                             columns_.size()));
+        refuseLine(file_, reader.line(),
+                   format_text("%zu fields, expected %zu", row.size(), columns_.size()));
       for (size_t i = 0; i < row.size(); ++i)
         columns_[i].note(reader.line(), row[i]);
       ++rows_;
@@ -98,9 +97,7 @@ private:
   }
 
   [[noreturn]] void refuse(const Sight &at, const Column &column, const std::string &what) const {
-    throw failure(exit_data, format_text("%s: line %" PRId64 ": column '%s' ", file_.path().c_str(),
-                                         at.line, column.name.c_str()) +
-                                 what);
+    refuseLine(file_, at.line, "column '" + column.name + "' " + what);
   }
   static std::string dropOf(const Column &column) { return "--drop '" + column.name + "'"; }
 
@@ -317,8 +314,7 @@ private:
   void write(Progress &progress) {
     const std::string &folder = arguments_.text("output");
     makeFolder(folder);
-    Split split(rows_, arguments_.real("validation-share", 0, 0.999),
-                static_cast<uint64_t>(arguments_.integer("seed", 0, INT32_MAX)));
+    Split split(rows_, arguments_);
     Outputs outputs(arguments_.words);
     std::vector<std::unique_ptr<SplitFile>> files;
     for (const Group &group : groups_) {

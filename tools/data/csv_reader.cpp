@@ -8,9 +8,12 @@
 #include "runtime/failure.h"
 
 #include <algorithm>
-#include <cinttypes>
 
 namespace trainc::data {
+
+void refuseLine(const input_file &file, int64_t line, const std::string &what) {
+  throw failure(exit_data, file.path() + ": line " + std::to_string(line) + ": " + what);
+}
 
 CsvReader::CsvReader(const input_file &file, char delimiter) : file_(file), delimiter_(delimiter) {
   if (const std::string encoding = wideEncoding(file); !encoding.empty())
@@ -40,11 +43,6 @@ bool CsvReader::read(Row &row) {
   }
 }
 
-void CsvReader::refuse(int64_t line, const std::string &what) const {
-  throw failure(exit_data,
-                format_text("%s: line %" PRId64 ": ", file_.path().c_str(), line) + what);
-}
-
 void CsvReader::quoted(std::string &field) {
   for (int c = next(); c >= 0; c = next()) {
     if (c == '"' && peek() != '"')
@@ -53,7 +51,7 @@ void CsvReader::quoted(std::string &field) {
       next();
     field += static_cast<char>(c);
   }
-  refuse(rowLine_, "a quote is not closed");
+  refuseLine(file_, rowLine_, "a quote is not closed");
 }
 
 int CsvReader::peek() {
@@ -69,8 +67,9 @@ int CsvReader::peek() {
 int CsvReader::next() {
   int c = peek();
   if (c == 0)
-    refuse(line_, "has a zero byte, which no table in UTF-8 has\n  try: `file` says what it is, "
-                  "iconv makes UTF-8 of a text");
+    refuseLine(file_, line_,
+               "has a zero byte, which no table in UTF-8 has\n  try: `file` says what it is, "
+               "iconv makes UTF-8 of a text");
   at_ += c >= 0;
   line_ += c == '\n';
   return c;

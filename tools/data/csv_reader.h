@@ -11,6 +11,9 @@
 
 namespace trainc::data {
 
+/// Throws `failure` (exit_data) about a line of the file.
+[[noreturn]] void refuseLine(const input_file &file, int64_t line, const std::string &what);
+
 using Row = std::vector<std::string>;
 
 /// Rows of RFC 4180: fields in quotes may hold delimiters, line breaks and doubled quotes.
@@ -27,7 +30,6 @@ public:
   bool read(Row &row);
 
 private:
-  [[noreturn]] void refuse(int64_t line, const std::string &what) const;
   void quoted(std::string &field);
   int peek();
   int next();

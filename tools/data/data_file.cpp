@@ -236,9 +236,11 @@ std::string validationPath(const std::string &path) {
   return path.substr(0, end) + "-validation" + path.substr(end);
 }
 
-Split::Split(int64_t count, double share, uint64_t seed)
-    : validation_(std::llround(static_cast<double>(count) * share)),
-      order_(static_cast<uint64_t>(count), seed, 0) {
+Split::Split(int64_t count, const Arguments &arguments)
+    : order_(static_cast<uint64_t>(count),
+             static_cast<uint64_t>(arguments.integer("seed", 0, INT32_MAX)), 0) {
+  const double share = arguments.real("validation-share", 0, 0.999);
+  validation_ = std::llround(static_cast<double>(count) * share);
   if (share > 0 && (validation_ == 0 || validation_ == count))
     throw failure(exit_usage,
                   format_text("option --validation-share: of %" PRId64 " samples it takes %" PRId64,

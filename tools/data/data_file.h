@@ -8,6 +8,7 @@
 #include "runtime/data/permutation.h"
 #include "runtime/files/npy.h"
 #include "runtime/files/output_file.h"
+#include "tools/data/arguments.h"
 
 #include <cmath>
 #include <memory>
@@ -93,10 +94,11 @@ void checkWhole(const std::string &path);
 /// PATH with "-validation" before its ending.
 std::string validationPath(const std::string &path);
 
-/// Which of `count` samples are for validation: a random share, the same for every start.
+/// Which of `count` samples are for validation: a random share, the same for every start, as
+/// --validation-share and --seed say.
 class Split {
 public:
-  Split(int64_t count, double share, uint64_t seed);
+  Split(int64_t count, const Arguments &arguments);
   bool isValidation(int64_t sample) const {
     return static_cast<int64_t>(order_(static_cast<uint64_t>(sample))) < validation_;
   }

@@ -49,9 +49,7 @@ public:
 
   void run() {
     find();
-    split_.emplace(static_cast<int64_t>(images_.size()),
-                   arguments_.real("validation-share", 0, 0.999),
-                   static_cast<uint64_t>(arguments_.integer("seed", 0, INT32_MAX)));
+    split_.emplace(static_cast<int64_t>(images_.size()), arguments_);
     auto passes = static_cast<int64_t>(images_.size()) * (measures_ ? 2 : 1);
     Progress progress("images", passes, arguments_.has("no-progress"));
     if (measures_)

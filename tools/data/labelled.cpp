@@ -78,31 +78,30 @@ private:
                   : arguments_.integer(option, 0, 65535);
   }
 
-  [[noreturn]] void refuse(int64_t line, const std::string &what) const {
-    throw failure(exit_data,
-                  format_text("%s: line %" PRId64 ": ", file_.path().c_str(), line) + what);
-  }
-
   void checkLabels() const {
     const std::string name = "'" + labels_.name + "'";
     if (labels_.foreign.line)
-      refuse(labels_.foreign.line,
-             name + " has the byte " + labels_.foreign.field +
-                 ", which is not UTF-8\n  try: " + conversionOf(file_.path(), "WINDOWS-1252"));
+      refuseLine(file_, labels_.foreign.line,
+                 name + " has the byte " + labels_.foreign.field +
+                     ", which is not UTF-8\n  try: " + conversionOf(file_.path(), "WINDOWS-1252"));
     if (labels_.empty.line)
-      refuse(labels_.empty.line, name + " is empty\n  try: a label there, or without the line");
+      refuseLine(file_, labels_.empty.line,
+                 name + " is empty\n  try: a label there, or without the line");
     if (labels_.number.line && labels_.text.line)
-      refuse(labels_.text.line, name + " is '" + labels_.text.field +
-                                    format_text("', but in line %" PRId64 " the number %s\n  try: "
-                                                "texts in all lines, or numbers",
-                                                labels_.number.line, labels_.number.field.c_str()));
+      refuseLine(file_, labels_.text.line,
+                 name + " is '" + labels_.text.field +
+                     format_text("', but in line %" PRId64 " the number %s\n  try: "
+                                 "texts in all lines, or numbers",
+                                 labels_.number.line, labels_.number.field.c_str()));
     if (!labels_.numbers && labels_.beyond.line)
-      refuse(labels_.beyond.line,
-             name + " has more than 65,536 different texts, too many for classes\n  try: --label "
-                    "with another field");
+      refuseLine(file_, labels_.beyond.line,
+                 name +
+                     " has more than 65,536 different texts, too many for classes\n  try: --label "
+                     "with another field");
     if (labels_.digits && !labels_.whole)
-      refuse(labels_.fraction.line, name + " is " + labels_.fraction.field +
-                                        ", which int64 does not hold\n  try: numbers of classes");
+      refuseLine(file_, labels_.fraction.line,
+                 name + " is " + labels_.fraction.field +
+                     ", which int64 does not hold\n  try: numbers of classes");
   }
 
   // Tokens of a text with those before and after it, no more than fit.
@@ -112,8 +111,9 @@ private:
       tokens.push_back(static_cast<uint32_t>(begin_));
     if (pairs_) {
       if (const std::string byte = foreignByte(record.text); !byte.empty())
-        refuse(record.line, "the text has the byte " + byte + ", which is not UTF-8\n  try: " +
-                                conversionOf(file_.path(), "WINDOWS-1252"));
+        refuseLine(file_, record.line,
+                   "the text has the byte " + byte + ", which is not UTF-8\n  try: " +
+                       conversionOf(file_.path(), "WINDOWS-1252"));
       pairs_->encode(record.text, /*last=*/true, tokens);
     } else {
       for (char byte : record.text)
@@ -126,17 +126,16 @@ private:
     if (end_ >= 0)
       tokens.push_back(static_cast<uint32_t>(end_));
     if (tokens.empty())
-      refuse(record.line,
-             "the text is empty, and attention over nothing is NaN\n  try: without the "
-             "line, or --begin, a token before each text");
+      refuseLine(file_, record.line,
+                 "the text is empty, and attention over nothing is NaN\n  try: without the "
+                 "line, or --begin, a token before each text");
     return tokens;
   }
 
   template <typename T> void write(file_type type, Progress &progress) {
     const std::string &folder = arguments_.text("output");
     makeFolder(folder);
-    Split split(count_, arguments_.real("validation-share", 0, 0.999),
-                static_cast<uint64_t>(arguments_.integer("seed", 0, INT32_MAX)));
+    Split split(count_, arguments_);
     std::vector<std::string> read = arguments_.words;
     for (const char *option : {"vocabulary", "merges"})
       if (arguments_.has(option))
@@ -178,8 +177,9 @@ private:
       double value = 0;
       fieldToNumber(label, value);
       if (std::abs(value) > static_cast<double>(std::numeric_limits<float>::max()))
-        refuse(line, "'" + labels_.name + "' is " + label +
-                         ", which is beyond the numbers of float32\n  try: a smaller unit");
+        refuseLine(file_, line,
+                   "'" + labels_.name + "' is " + label +
+                       ", which is beyond the numbers of float32\n  try: a smaller unit");
       const auto narrow = static_cast<float>(value);
       return file.append(&narrow);
     }

@@ -53,8 +53,7 @@ void makeArray(const Arguments &arguments) {
                                 path.c_str(), content, skipped, stride));
     samples += content / stride;
   }
-  Split split(samples, arguments.real("validation-share", 0, 0.999),
-              static_cast<uint64_t>(arguments.integer("seed", 0, INT32_MAX)));
+  Split split(samples, arguments);
   Outputs outputs(arguments.words);
   SplitFile file(outputs, arguments.text("output"), type, shape, split);
   Progress progress("raw", samples, arguments.has("no-progress"));

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cinttypes>
 #include <filesystem>
 
 namespace trainc::data {
@@ -19,10 +18,6 @@ namespace {
 
 constexpr int kDeepestRecord = 32; // other fields of a record may nest
 constexpr int64_t kReadBytes = 1 << 20;
-
-std::string placeOf(const input_file &file, int64_t line) {
-  return format_text("%s: line %" PRId64 ": ", file.path().c_str(), line);
-}
 
 class TableReader : public RecordReader {
 public:
@@ -39,8 +34,8 @@ public:
     if (!reader_.read(row_))
       return false;
     if (row_.size() != columns_)
-      throw failure(exit_data, placeOf(file_, reader_.line()) +
-                                   format_text("%zu fields, expected %zu", row_.size(), columns_));
+      refuseLine(file_, reader_.line(),
+                 format_text("%zu fields, expected %zu", row_.size(), columns_));
     record = {reader_.line(), row_[text_], row_[label_]};
     return true;
   }
@@ -104,9 +99,7 @@ public:
   int64_t bytes() const override { return at_; }
 
 private:
-  [[noreturn]] void refuse(const std::string &what) const {
-    throw failure(exit_data, placeOf(file_, line_) + what);
-  }
+  [[noreturn]] void refuse(const std::string &what) const { refuseLine(file_, line_, what); }
 
   const nlohmann::json &fieldOf(const nlohmann::json &object, const std::string &name,
                                 const std::string &option) const {
