@@ -53,10 +53,12 @@ exit code  0 within the tolerance, 1 not, 2 unusable input
 )";
 
 struct Command : trainc::tools::ToolOptions {
-  std::string got, expected; // words
   std::string run = "adamw";
   std::optional<double> tolerance;
   uint64_t steps = 0; // 0: all
+
+  std::string got() const { return word(1); }
+  std::string expected() const { return word(2); }
 };
 
 json parseJson(const std::string &path, const std::string &text, int deepest) {
@@ -81,7 +83,7 @@ std::vector<double> columnOfLog(const std::string &path, const char *key) {
 // Compares one column of a log with a recorded one, prints it and returns whether it agrees.
 bool compareColumn(const Command &command, const json &run, const char *key, const char *recorded,
                    double tolerance) {
-  std::vector<double> got = columnOfLog(command.got, key);
+  std::vector<double> got = columnOfLog(command.got(), key);
   std::vector<double> expected;
   for (const json &value : run.at(recorded))
     expected.push_back(value.is_null() ? NAN : value.get<double>());
@@ -90,8 +92,8 @@ bool compareColumn(const Command &command, const json &run, const char *key, con
   if (command.steps && command.steps < got.size())
     got.resize(command.steps);
   if (got.size() != expected.size())
-    throw InputError(command.got + ": has " + std::to_string(got.size()) + " steps with a " + key +
-                     ", expected " + std::to_string(expected.size()));
+    throw InputError(command.got() + ": has " + std::to_string(got.size()) + " steps with a " +
+                     key + ", expected " + std::to_string(expected.size()));
 
   double worst = 0;
   std::printf("%6s %18s %18s %10s\n", "step", key, "expected", "relative");
@@ -109,13 +111,13 @@ bool compareColumn(const Command &command, const json &run, const char *key, con
 }
 
 json expectedRun(const Command &command) {
-  if (command.expected.ends_with(".jsonl"))
-    return {{"losses", columnOfLog(command.expected, "loss")},
-            {"gradient_norms", columnOfLog(command.expected, "gradient_norm")}};
-  json recorded = parseJson(command.expected, readWholeFile(command.expected), kDeepestFixture);
+  if (command.expected().ends_with(".jsonl"))
+    return {{"losses", columnOfLog(command.expected(), "loss")},
+            {"gradient_norms", columnOfLog(command.expected(), "gradient_norm")}};
+  json recorded = parseJson(command.expected(), readWholeFile(command.expected()), kDeepestFixture);
   json::json_pointer where = json::json_pointer("/runs") / command.run / "f64";
   if (!recorded.contains(where))
-    throw InputError(command.expected + ": has no recorded run '" + command.run + "'");
+    throw InputError(command.expected() + ": has no recorded run '" + command.run + "'");
   return recorded[where];
 }
 
@@ -173,7 +175,7 @@ std::vector<ExpectedTensor> expectedOfFixture(const std::string &path) {
 }
 
 std::vector<ExpectedTensor> expectedGradients(const std::string &path) {
-  if (path.size() > 5 && path.compare(path.size() - 5, 5, ".json") == 0)
+  if (path.size() > 5 && path.ends_with(".json"))
     return expectedOfFixture(path);
   std::vector<ExpectedTensor> expected;
   SafetensorsFile file(path);
@@ -213,8 +215,8 @@ bool sameNames(const SafetensorsFile &got, const std::vector<ExpectedTensor> &ex
 }
 
 int compareGradients(const Command &command) {
-  SafetensorsFile got(command.got);
-  std::vector<ExpectedTensor> expected = expectedGradients(command.expected);
+  SafetensorsFile got(command.got());
+  std::vector<ExpectedTensor> expected = expectedGradients(command.expected());
   bool ok = sameNames(got, expected);
   double global = 0;
   for (const ExpectedTensor &tensor : expected)
@@ -268,7 +270,7 @@ std::string differenceOf(const StoredTensor &a, const StoredTensor &b) {
 }
 
 int compareBits(const Command &command) {
-  SafetensorsFile a(command.got), b(command.expected);
+  SafetensorsFile a(command.got()), b(command.expected());
   int differing = 0;
   auto report = [&](const std::string &name, const std::string &text) {
     if (++differing <= kRowsPrinted)
@@ -277,13 +279,13 @@ int compareBits(const Command &command) {
   for (const auto &[name, tensor] : a.tensors()) {
     auto other = b.tensors().find(name);
     if (other == b.tensors().end())
-      report(name, "only in " + command.got);
+      report(name, "only in " + command.got());
     else if (std::string text = differenceOf(tensor, other->second); !text.empty())
       report(name, text);
   }
   for (const auto &[name, tensor] : b.tensors())
     if (!a.tensors().count(name))
-      report(name, "only in " + command.expected);
+      report(name, "only in " + command.expected());
   std::printf("%zu tensors, %d differ: %s\n", a.tensors().size(), differing,
               differing ? "FAILED" : "ok");
   return differing ? 1 : 0;
@@ -291,29 +293,26 @@ int compareBits(const Command &command) {
 
 } // namespace
 
-static int compare(const Command &options) {
-  const std::string what = options.words.size() == 3 ? options.word(0) : "";
-  Command command = options;
-  command.got = options.word(1);
-  command.expected = options.word(2);
+static int compare(const Command &command) {
+  const std::string what = command.words.size() == 3 ? command.word(0) : "";
   try {
     if (what == "losses")
       return compareLosses(command);
     if (what == "gradients")
       return compareGradients(command);
     if (what == "statistics")
-      return trainc::tools::compareStatistics(command.got, command.expected, command.tolerance);
+      return trainc::tools::compareStatistics(command.got(), command.expected(), command.tolerance);
     if (what == "bits")
       return compareBits(command);
   } catch (const InputError &error) {
     throw trainc::failure(trainc::exit_usage, std::string("trainc-compare: ") + error.what());
   } catch (const json::exception &error) {
     throw trainc::failure(trainc::exit_usage,
-                          "trainc-compare: " + command.expected +
+                          "trainc-compare: " + command.expected() +
                               ": does not say all that a fixture does: " + error.what());
   } catch (const std::exception &error) {
-    throw trainc::failure(trainc::exit_usage, "trainc-compare: " + command.got + " and " +
-                                                  command.expected +
+    throw trainc::failure(trainc::exit_usage, "trainc-compare: " + command.got() + " and " +
+                                                  command.expected() +
                                                   " cannot be compared: " + error.what());
   }
   throw trainc::failure(trainc::exit_usage, kPage);

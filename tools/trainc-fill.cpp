@@ -90,11 +90,6 @@ double normalFrom(uint64_t bits) {
   return (static_cast<double>(sum) - kMean) / kDeviation;
 }
 
-bool endsWith(const std::string &text, const std::string &tail) {
-  return text.size() >= tail.size() &&
-         text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
-}
-
 /// Throws `failure` where the sizes say no number of values that memory could hold.
 int64_t elementsOf(const TensorProto &tensor) {
   int64_t count = 1, bytes;
@@ -116,14 +111,9 @@ bool lacksData(const TensorProto &tensor) {
 
 // The tensor that a doc_string ties this one to, empty if none.
 std::string tiedTo(const TensorProto &tensor, bool &transposed) {
-  for (const char *word : {"copy of ", "transpose of "}) {
-    std::string prefix = word;
-    if (tensor.doc_string().compare(0, prefix.size(), prefix) == 0) {
-      transposed = prefix == "transpose of ";
-      return tensor.doc_string().substr(prefix.size());
-    }
-  }
-  return "";
+  const std::string &text = tensor.doc_string();
+  transposed = text.starts_with("transpose of ");
+  return transposed || text.starts_with("copy of ") ? text.substr(text.find(" of ") + 4) : "";
 }
 
 class Filler {
@@ -151,7 +141,7 @@ private:
     int64_t count = elementsOf(tensor);
     const std::string &name = tensor.name();
     if (tensor.dims_size() < 2) {
-      bool norm = endsWith(name, "weight") || endsWith(name, "gamma") || endsWith(name, "scale");
+      bool norm = name.ends_with("weight") || name.ends_with("gamma") || name.ends_with("scale");
       return std::vector<double>(count, norm ? 1.0 : 0.0);
     }
     uint64_t key = mix(options.seed + 0x9e3779b97f4a7c15ull);
