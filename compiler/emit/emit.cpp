@@ -75,16 +75,14 @@ KernelNames nameKernel(kernel::FunctionOp function, const Launches &launches,
   size_t inputs = function.getBody().getNumArguments() - function.getOutputs();
   for (BlockArgument argument : function.getBody().getArguments()) {
     size_t number = argument.getArgNumber();
-    std::string name;
     const PlacedTensor *tensor = launch && number < inputs && number < launch->getNumOperands()
                                      ? memory.find(launch->getOperand(number))
                                      : nullptr;
-    if (number >= inputs)
-      name = outputName(function, number);
-    if (number >= inputs && name.empty())
+    std::string name = number >= inputs ? outputName(function, number)
+                       : tensor         ? lastParts(tensor->value)
+                                        : "";
+    if (name.empty() && !tensor)
       name = lastParts(nodeName(argument.getLoc()).value());
-    if (number < inputs)
-      name = lastParts(tensor ? tensor->value : nodeName(argument.getLoc()).value());
     if (launch)
       names.types.push_back(
           typeText(tensor ? Type(tensor->type)
@@ -140,26 +138,20 @@ void describeKernel(kernel::FunctionOp function, const KernelNames &names, Sourc
 
 using NamedKernels = SmallVector<std::pair<kernel::FunctionOp, const KernelNames *>>;
 
-/// Headers of the types of a kernel's elements.
-void collectTypeHeaders(kernel::FunctionOp function, std::set<StringRef> &headers) {
-  for (Type type : function.getBody().getArgumentTypes())
-    if (auto buffer = dyn_cast<kernel::BufferType>(type))
-      if (StringRef header = elementTypeOf(buffer.getElement()).header; !header.empty())
-        headers.insert(header);
-}
-
 std::string kernelsHeader(const NamedKernels &kernels) {
   SourceWriter writer;
   writer.line("// One function for each distinct kernel. An output may be one of the inputs.");
   writer.line("#pragma once");
   writer.line();
-  const bool inParts =
-      llvm::any_of(kernels, [](const auto &kernel) { return kernel.second->inParts; });
-  std::set<StringRef> headers;
-  for (auto kernel : kernels)
-    collectTypeHeaders(kernel.first, headers);
-  if (inParts)
-    headers.insert("runtime/element_range.h");
+  std::set<StringRef> headers; // of the types of elements, and of parts
+  for (auto [function, names] : kernels) {
+    for (Type type : function.getBody().getArgumentTypes())
+      if (auto buffer = dyn_cast<kernel::BufferType>(type))
+        headers.insert(elementTypeOf(buffer.getElement()).header);
+    if (names->inParts)
+      headers.insert("runtime/element_range.h");
+  }
+  headers.erase("");
   for (StringRef header : headers)
     writer.line("#include \"" + header + "\"");
   if (!headers.empty())
