@@ -55,7 +55,8 @@ constexpr const char *kCurveBehind = "store-frozen";
 class Compilation {
 public:
   explicit Compilation(const Options &options)
-      : options(options), output(options.output.empty() ? defaultOutput() : options.output),
+      : options(options),
+        output(options.output.empty() ? modelName(options.model) : options.output),
         clock(options.quiet || options.messageFormat != "text") {
     context.loadDialect<nn::NNDialect, train::TrainDialect, kernel::KernelDialect,
                         func::FuncDialect, arith::ArithDialect, math::MathDialect>();
@@ -86,7 +87,6 @@ private:
                  parseMessageFormat(options.messageFormat).value_or(MessageFormat::text));
   }
 
-  std::string defaultOutput() const { return modelName(options.model); }
   bool stopsAfter(StringRef stage) const { return options.stopAfter == stage; }
 
   bool steps() {

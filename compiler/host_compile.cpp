@@ -42,11 +42,14 @@ LogicalResult addCuda(const BuildRequest &request, CompileOptions &compile) {
   return success();
 }
 
+bool hasOneOf(StringRef message, std::initializer_list<StringRef> complaints) {
+  return llvm::any_of(complaints, [&](StringRef complaint) { return message.contains(complaint); });
+}
+
 /// Whether the host compiler failed for what it writes, not for what it reads.
 bool isOutOfRoom(StringRef message) {
-  return llvm::any_of(ArrayRef<StringRef>{"No space left on device", "File too large",
-                                          "File size limit exceeded", "Disk quota exceeded"},
-                      [&](StringRef complaint) { return message.contains(complaint); });
+  return hasOneOf(message, {"No space left on device", "File too large", "File size limit exceeded",
+                            "Disk quota exceeded"});
 }
 
 /// What to try where the host compiler failed with this message.
@@ -55,9 +58,8 @@ StringRef adviceOn(StringRef message, const BuildRequest &request) {
     return "what the manifests of --operator say and name, or another --host-compiler PROGRAM";
   if (request.recipe.target == "cuda")
     return "another --nvcc, --host-compiler or --cuda-arch";
-  bool isOfMarch =
-      llvm::any_of(ArrayRef<StringRef>{"bad value", "unknown target CPU", "unsupported argument"},
-                   [&](StringRef complaint) { return message.contains(complaint); });
+  const bool isOfMarch =
+      hasOneOf(message, {"bad value", "unknown target CPU", "unsupported argument"});
   return isOfMarch && request.options.march != "native"
              ? "--march native, or a name that the host compiler knows"
              : "installing one, or --host-compiler PROGRAM";

@@ -37,31 +37,26 @@ template <typename Check> std::string checkedAsInPasses(const Check &check) {
 }
 
 /// A whole number after the last equals sign, since names may have some.
-bool splitNumber(StringRef text, StringRef &name, int64_t &number) {
-  StringRef digits;
-  std::tie(name, digits) = text.rsplit('=');
-  return !name.empty() && !digits.getAsInteger(10, number) && number >= 0;
+template <typename Numbers>
+std::string readNumber(StringRef text, Numbers &numbers, StringRef form, StringRef example,
+                       StringRef once) {
+  auto [name, digits] = text.rsplit('=');
+  int64_t number = 0;
+  if (name.empty() || digits.getAsInteger(10, number) || number < 0)
+    return problemOf("expects " + form + " from 0, found '" + text + "'", example);
+  if (!numbers.emplace(name.str(), number).second)
+    return problemOf("gives '" + name + "' twice", once);
+  return "";
 }
 
 std::string readDimension(StringRef text, Options &options) {
-  StringRef name;
-  int64_t size = 0;
-  if (!splitNumber(text, name, size))
-    return problemOf("expects NAME=SIZE with a size from 0, found '" + text + "'", "--dim batch=8");
-  if (!options.asked.dimensions.emplace(name.str(), size).second)
-    return problemOf("gives '" + name + "' twice", "one --dim for each dimension");
-  return "";
+  return readNumber(text, options.asked.dimensions, "NAME=SIZE with a size", "--dim batch=8",
+                    "one --dim for each dimension");
 }
 
 std::string readBatchAxis(StringRef text, Options &options) {
-  StringRef name;
-  int64_t axis = 0;
-  if (!splitNumber(text, name, axis))
-    return problemOf("expects NAME=AXIS with an axis from 0, found '" + text + "'",
-                     "--batch-axis x=1");
-  if (!options.asked.batchAxes.emplace(name.str(), axis).second)
-    return problemOf("gives '" + name + "' twice", "one --batch-axis for each name");
-  return "";
+  return readNumber(text, options.asked.batchAxes, "NAME=AXIS with an axis", "--batch-axis x=1",
+                    "one --batch-axis for each name");
 }
 
 std::string readBatch(StringRef text, Options &options) {
