@@ -222,12 +222,7 @@ std::optional<StageOptions> Options::stageOptions(Report &report) const {
   return reader.good() ? std::optional(found) : std::nullopt;
 }
 
-static std::string escapeMarkdown(StringRef text) {
-  std::string escaped;
-  for (char c : text)
-    escaped += c == '|' ? std::string("\\|") : std::string(1, c);
-  return escaped;
-}
+static std::string escapeMarkdown(StringRef text) { return join(split(text, '|'), "\\|"); }
 
 std::string optionsDocumentation() {
   std::string text = "# Options of trainc\n\n"

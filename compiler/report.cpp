@@ -212,12 +212,7 @@ std::string Report::text() const {
   return result;
 }
 
-std::string quotedForShell(StringRef word) {
-  std::string quoted = "'";
-  for (char c : word)
-    quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
+std::string quotedForShell(StringRef word) { return "'" + join(split(word, '\''), "'\\''") + "'"; }
 
 std::string forShell(StringRef word) {
   auto isPlain = [](char c) { return isAlnum(c) || StringRef("_.-=/:%@").contains(c); };
