@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/html_page.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 namespace trainc::inspect {
 
 using nlohmann::ordered_json;
@@ -12,14 +14,7 @@ constexpr std::string_view kDataGoesHere = "{{data}}";
 /// For an element `script`: `<` begins no tag, and no comment.
 std::string scriptText(const ordered_json &document) {
   const std::string json = document.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  std::string text;
-  text.reserve(json.size());
-  for (char c : json)
-    if (c == '<')
-      text += "\\u003c";
-    else
-      text += c;
-  return text;
+  return llvm::join(llvm::split(json, '<'), "\\u003c");
 }
 
 } // namespace

@@ -5,6 +5,8 @@
 #include "runtime/files/bounded_json.h"
 #include "runtime/run/log_line.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -98,10 +100,7 @@ std::string numberText(double value) {
 std::string fieldOf(const std::string &name) {
   if (name.find_first_of(",\"\r\n") == std::string::npos)
     return name;
-  std::string quoted = "\"";
-  for (char c : name)
-    quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
+  return '"' + llvm::join(llvm::split(name, '"'), "\"\"") + '"';
 }
 
 /// Those that every table has in front, in their order.
@@ -112,7 +111,7 @@ constexpr const char *kColumns[] = {
 std::vector<std::string> columnsOf(const RunLog &log) {
   std::vector<std::string> columns(std::begin(kColumns), std::end(kColumns));
   for (const LoggedMember &member : log.members)
-    if (std::find(columns.begin(), columns.end(), member.name) == columns.end())
+    if (!llvm::is_contained(columns, member.name))
       columns.push_back(member.name);
   return columns;
 }
