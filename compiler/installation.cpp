@@ -6,7 +6,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -23,18 +22,12 @@ Installation findInstallation() {
   found.version = TRAINC_VERSION;
   static int anchor;
   found.program = sys::fs::getMainExecutable(nullptr, &anchor);
-  SmallString<256> prefix(found.program);
-  sys::path::remove_filename(prefix);
-  sys::path::remove_filename(prefix); // of bin
-  SmallString<256> shared(prefix), archive(prefix);
-  sys::path::append(shared, "share", "trainc");
-  sys::path::append(archive, "lib");
-  if (sys::fs::equivalent(archive, TRAINC_BUILD_LIBRARY_FOLDER)) {
+  const fs::path prefix = fs::path(found.program).parent_path().parent_path(); // of bin
+  found.includeFolder = prefix / "share" / "trainc";
+  found.libraryFolder = prefix / "lib";
+  if (sys::fs::equivalent(found.libraryFolder, TRAINC_BUILD_LIBRARY_FOLDER)) {
     found.includeFolder = TRAINC_BUILD_SOURCE_FOLDER;
     found.libraryFolder = TRAINC_BUILD_LIBRARY_FOLDER;
-  } else {
-    found.includeFolder = shared.str().str();
-    found.libraryFolder = archive.str().str();
   }
   found.linkArguments = {"-fopenmp", "-ldl"}; // MPI is loaded when a launcher starts a trainer
   if (StringRef flags = TRAINC_SANITIZER_FLAGS; !flags.empty())

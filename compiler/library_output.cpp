@@ -48,21 +48,21 @@ LogicalResult emitLibrary(const BuildRequest &request) {
     return request.report.error(ExitCode::internalError, Subject::ofProgram("trainc"),
                                 "cannot read " + request.installation.includeFolder +
                                     "/runtime/library");
+  auto write = [&](const std::string &file, const std::string &text) {
+    return request.output.writeText(file, text, request.report);
+  };
   if (failed(request.output.makeFolder("source/library", request.report)) ||
-      failed(request.output.writeText("source/library/" + name + ".h", header, request.report)) ||
-      failed(request.output.writeText("source/library.cpp", forwards, request.report)) ||
+      failed(write("source/library/" + name + ".h", header)) ||
+      failed(write("source/library.cpp", forwards)) ||
       failed(request.options.isMinimal()
-                 ? request.output.writeText("source/CMakeLists.txt",
-                                            minimalLibraryBuildText(name, request.march),
-                                            request.report)
-                 : request.output.writeText("source/library.cmake", libraryBuildText(name),
-                                            request.report)))
+                 ? write("source/CMakeLists.txt", minimalLibraryBuildText(name, request.march))
+                 : write("source/library.cmake", libraryBuildText(name))))
     return failure();
   if (!request.options.compiles()) // its folder is for what is built
     return success();
   if (failed(request.output.makeFolder("library", request.report)) ||
-      failed(request.output.writeText("library/" + name + ".h", header, request.report)) ||
-      failed(request.output.writeText("library/" + name + ".hpp", headerOfCxx, request.report)))
+      failed(write("library/" + name + ".h", header)) ||
+      failed(write("library/" + name + ".hpp", headerOfCxx)))
     return failure();
   if (request.options.isMinimal() && failed(writeValuesForLibrary(request, "library/" + name)))
     return failure();
@@ -76,9 +76,8 @@ LogicalResult emitLibrary(const BuildRequest &request) {
   } else if (!request.options.isMinimal()) {
     arguments.push_back("-ldnnl");
   }
-  const std::string libraries = llvm::join(arguments, " ");
-  return request.output.writeText("library/" + name + ".pc",
-                                  pkgConfigText(name, modelName, libraries), request.report);
+  return write("library/" + name + ".pc",
+               pkgConfigText(name, modelName, llvm::join(arguments, " ")));
 }
 
 } // namespace trainc
