@@ -116,7 +116,9 @@ double elementOf(DenseElementsAttr elements, int64_t index) {
 class Checker {
 public:
   using Entry = void (*)(int, arenas);
-  Checker(Entry run, Memory &memory) : run(run), memory(memory) {}
+  /// Of the library that was made of the planned program.
+  Checker(Entry run, ModuleOp program)
+      : run(run), memory(program->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes")) {}
 
   /// Prints the row of a case, then what is wrong with it.
   bool check(const CheckCase &c) {
@@ -367,7 +369,7 @@ private:
   }
 
   Entry run;
-  Memory &memory;
+  Memory memory;
   std::vector<std::vector<double>> values; // of the arguments
   std::vector<std::string> problems;
 };
@@ -439,10 +441,6 @@ static void loadDialects(MLIRContext &context) {
                       train::TrainDialect, kernel::KernelDialect>();
 }
 
-static Memory memoryOf(ModuleOp program) {
-  return Memory(program->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes").asArrayRef());
-}
-
 static int checkRecords(const std::string &folder) {
   MLIRContext context;
   loadDialects(context);
@@ -459,8 +457,7 @@ static int checkRecords(const std::string &folder) {
   Checker::Entry run = build(*program, entries, folder);
   if (!run)
     return 1;
-  Memory memory = memoryOf(*program);
-  Checker checker(run, memory);
+  Checker checker(run, *program);
   bool good = true;
   for (auto [c, record] : llvm::zip_equal(cases, list))
     good &= checker.check(c, record);
@@ -514,8 +511,7 @@ static int checkFile(const CheckOptions &options, const std::string &folder) {
   Checker::Entry run = build(*program, entries, folder);
   if (!run)
     return 1;
-  Memory memory = memoryOf(*program);
-  Checker checker(run, memory);
+  Checker checker(run, *program);
   for (const CheckCase &c : cases)
     good &= checker.check(c);
   return good ? 0 : 1;
