@@ -15,22 +15,17 @@ std::string trainc::libraryName(llvm::StringRef modelName) {
 std::string trainc::libraryText(llvm::StringRef text, llvm::StringRef name) {
   std::string result;
   const std::string upper = name.upper();
-  const std::pair<llvm::StringRef, llvm::StringRef> words[] = {
-      {"@model@", name}, {"trainc_model", name}, {"TRAINC_MODEL", upper}};
+  using Replacements = std::vector<std::pair<llvm::StringRef, llvm::StringRef>>;
   // In forwards.inc the runtime's own names stay.
-  const bool isMarked = text.contains("@model@");
+  const Replacements words = text.contains("@model@")
+                                 ? Replacements{{"@model@", name}}
+                                 : Replacements{{"trainc_model", name}, {"TRAINC_MODEL", upper}};
   while (!text.empty()) {
-    bool isWord = false;
-    for (const auto &[word, replacement] : words)
-      if ((isMarked == (word == words[0].first)) && text.consume_front(word)) {
-        result += replacement;
-        isWord = true;
-        break;
-      }
-    if (!isWord) {
-      result += text.front();
-      text = text.drop_front();
-    }
+    auto found =
+        llvm::find_if(words, [&](const auto &word) { return text.starts_with(word.first); });
+    const bool isWord = found != words.end();
+    result += isWord ? found->second : text.take_front();
+    text = text.drop_front(isWord ? found->first.size() : 1);
   }
   return result;
 }
