@@ -213,9 +213,7 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
   NameTable names = sharedNames;
   bool failed = false;
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (train::roleOf(function, i) && places.contains(function.getArgument(i)))
-      continue;
-    else
+    if (!train::roleOf(function, i) || !places.contains(function.getArgument(i)))
       failed |= mlir::failed(addArgument(function, i, names));
 
   const llvm::DenseMap<Value, std::string> resultNames = namesByRole(function);
