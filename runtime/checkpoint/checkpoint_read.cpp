@@ -16,7 +16,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <ranges>
 #include <sys/stat.h>
 
 namespace trainc {
@@ -323,8 +322,10 @@ public:
   }
 
   std::set<std::string> names() const {
-    const auto names = std::views::keys(holder_);
-    return {names.begin(), names.end()};
+    std::set<std::string> names;
+    for (const auto &[name, file] : holder_)
+      names.insert(name);
+    return names;
   }
 
 private:

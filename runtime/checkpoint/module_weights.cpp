@@ -18,7 +18,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <vector>
 
@@ -257,8 +256,10 @@ void warn_of_unknown(const reading &into, const std::string &path,
 }
 
 std::vector<std::string> names_in(const weights &file) {
-  const auto names = std::views::keys(file.tensors());
-  return {names.begin(), names.end()};
+  std::vector<std::string> names;
+  for (const auto &[name, tensor] : file.tensors())
+    names.push_back(name);
+  return names;
 }
 
 // As --rename asks.

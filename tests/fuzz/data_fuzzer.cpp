@@ -155,7 +155,7 @@ void read_safetensors(const std::string &bytes) {
     require(tensor.offset + tensor.bytes <= file.size(), "a tensor that ends behind its file");
   for (const tensor_view &tensor : state_tensors(trainer_program, memory().places))
     if (index.tensors.count(tensor.name))
-      read_tensor(file, index, tensor, memory(), exit_checkpoint);
+      read_tensor(file, index, tensor, memory());
   data_request request;
   request.data = {"tokens=" + path, "labels=" + path + ":tokens"};
   read_data(request);

@@ -60,7 +60,7 @@ void forEachSchedule(const std::function<void(const Schedule &)> &use) {
         for (ScheduleKind kind : {ScheduleKind::gpipe, ScheduleKind::oneForwardOneBackward,
                                   ScheduleKind::interleaved, ScheduleKind::zeroBubble})
           for (bool plain : {true, false}) {
-            Pipeline pipeline = (plain ? chainOf : skippingAndTied)(stages, chunks, microBatches);
+            Pipeline pipeline = (plain ? chainOf : skipping)(stages, chunks, microBatches);
             if (unfit(kind, pipeline).empty())
               use(makeSchedule(kind, pipeline));
           }
