@@ -550,6 +550,10 @@ struct PlanMemory : ModulePass<PlanMemory> {
                            alignedBytes(totals.bytes[int(Arena::gradients)]);
       totals.makeRoom(Arena::activations, room, room);
     }
+    setBytes(module, fixed, totals);
+  }
+
+  static void setBytes(ModuleOp module, FixedPlaces &fixed, Totals &totals) {
     Builder builder(module.getContext());
     module->setAttr("kernel.arena_bytes", builder.getDenseI64ArrayAttr(totals.bytes));
     if (fixed.frozenBytes() > 0)
@@ -557,10 +561,9 @@ struct PlanMemory : ModulePass<PlanMemory> {
     module->setAttr("kernel.arena_lower_bound", builder.getDenseI64ArrayAttr(totals.lowerBound));
     for (auto function : module.getOps<func::FuncOp>())
       if (train::ChunkAttr chunk = train::chunkOf(function)) {
-        int64_t number = chunk.getNumber();
+        const int64_t number = chunk.getNumber(), activations = totals.activationsOfChunk[number];
         function->setAttr("kernel.chunk_bytes",
-                          builder.getDenseI64ArrayAttr(
-                              {totals.activationsOfChunk[number], fixed.slotBytes(number)}));
+                          builder.getDenseI64ArrayAttr({activations, fixed.slotBytes(number)}));
       }
   }
 };

@@ -71,7 +71,7 @@ std::string chosen_checkpoint(const run &run) {
       is_checkpoint_of_run(run.options) ? latest_run_to_read(run.prog, run.options) : "";
   const std::string where = folder.empty() ? "" : checkpoints_of(folder);
   const bool is_word = !folder.empty() && which != "latest";
-  const std::string path =
+  std::string path =
       find_checkpoint(is_word ? checkpoint_by_word(run, which, folder) : which, where, run.prog,
                       [&](const std::string &text) { run.warn(text); })
           .path;

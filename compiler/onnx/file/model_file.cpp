@@ -393,8 +393,7 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
         markWidened(tensor, type);
       forms[tensor.name()] = elementName(type);
     }
-    byName[result->name] = result.get();
-    initializers.push_back(std::move(result));
+    keep(std::move(result));
   }
   return report.size() == before;
 }
@@ -525,11 +524,15 @@ static std::string withoutComments(StringRef text) {
 
 bool ModelFile::exportsHalves() const { return computesIn && !addedFloats; }
 
+void ModelFile::keep(std::unique_ptr<TensorBytes> values) {
+  byName[values->name] = values.get();
+  initializers.push_back(std::move(values));
+}
+
 void ModelFile::addInitializer(std::unique_ptr<TensorBytes> values) {
   addedFloats |= isFloat(values->dataType);
   describe(*values, *editableGraph().add_initializer());
-  byName[values->name] = values.get();
-  initializers.push_back(std::move(values));
+  keep(std::move(values));
 }
 
 void ModelFile::replaceInitializer(int index, std::unique_ptr<TensorBytes> values) {

@@ -110,6 +110,7 @@ public:
 
 private:
   bool load(llvm::ArrayRef<char> bytes, Report &report);
+  void keep(std::unique_ptr<TensorBytes> values);
   bool resolve(const std::vector<Payload> &payloads, Report &report);
   bool makeDense(Report &report);
   void widenHalvesInNodes(const std::set<std::string> &onlyCast);
