@@ -15,4 +15,4 @@ echo "// NUMBERS"
 "$1" "$2" --forward-only --stop-after import --print-ir | sed -n '/func.func @model/,/^  }/p' |
   sed 's/f32/f64/g; s/@model/@numbers_model/; s/ {train.role = #train[^}]*}//g; s/ loc([^()]*)//g
        s/0xFF800000/0xFFF0000000000000/g; s/0x7F800000/0x7FF0000000000000/g' |
-  sed "1s/ {\$/ attributes {$attributes} {/"
+  awk -v attributes="$attributes" '!put && sub(/ \{$/, " attributes {" attributes "} {") { put = 1 } { print } END { exit !put }'
