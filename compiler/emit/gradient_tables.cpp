@@ -94,7 +94,7 @@ std::string trainc::printBuckets(func::FuncOp function, SourceWriter &writer) {
   if (buckets.empty())
     return "";
   const std::string pieces = ("gradients_of_" + function.getName()).str();
-  const std::string table = ("buckets_of_" + function.getName()).str();
+  std::string table = ("buckets_of_" + function.getName()).str();
   std::vector<std::string> rows;
   size_t first = 0;
   writer.line();

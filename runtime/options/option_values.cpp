@@ -11,7 +11,7 @@ namespace {
 
 template <typename T> std::string read_whole(const std::string &text, value_range range, T &value) {
   double number = 0;
-  const std::string problem = read_value(text, range, number);
+  std::string problem = read_value(text, range, number);
   if (!problem.empty())
     return problem;
   if (number != std::floor(number))
