@@ -150,7 +150,7 @@ std::vector<std::string> frozenParts(ModuleOp module) {
   std::vector<std::string> rows;
   if (ArrayAttr parts = train::frozenPartsOf(module))
     for (auto part : parts.getAsRange<DenseI64ArrayAttr>())
-      rows.push_back(numbers(part.asArrayRef().take_front(3))); // the last is for the file
+      rows.push_back(numbers(part.asArrayRef().take_front(3))); // without where it goes on
   return rows;
 }
 
