@@ -378,12 +378,15 @@ void writeFile(const std::string &folder, const char *name, const std::string &t
   std::ofstream(folder + "/" + name) << text;
 }
 
+SmallVector<func::FuncOp> functionsOf(ModuleOp program, ArrayRef<std::string> names) {
+  return llvm::map_to_vector(
+      names, [&](StringRef name) { return program.lookupSymbol<func::FuncOp>(name); });
+}
+
 /// Emits and compiles the program; the library's entry, or null after a message.
 Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
                      const std::string &folder) {
-  MemoryNames names(program, llvm::map_to_vector(entries, [&](const std::string &entry) {
-                      return program.lookupSymbol<func::FuncOp>(entry);
-                    }));
+  MemoryNames names(program, functionsOf(program, entries));
   if (failed(names.collect()))
     return nullptr;
   FailureOr<EmittedCode> code = emitCode(program, names);

@@ -253,15 +253,14 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   };
   if (isa<func::FuncOp>(op) && name == kChunk)
     return expect(isa<ChunkAttr>(value), "a #train.chunk");
-  auto module = dyn_cast<ModuleOp>(op);
-  if (!module)
+  if (!isa<ModuleOp>(op))
     return unknownAttribute(op, attribute, "of its own");
   if (llvm::is_contained({kModel, kGraph, kLoss, kPrecision, kObjective, kOptimizer, kFrozenDigest},
                          name))
     return expect(isa<StringAttr>(value), "a string");
   if (name == kLayout) {
     auto layout = dyn_cast<LayoutAttr>(value);
-    const size_t groups = groupsOf(module).size();
+    const size_t groups = groupsOf(cast<ModuleOp>(op)).size();
     if (layout && layout.groups() != static_cast<int64_t>(groups) + 1)
       return op->emitOpError("has names of ")
              << groups << " groups of parameters and a layout of " << layout.groups() - 1;
@@ -289,7 +288,7 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     return expect(list && llvm::all_of(list, llvm::IsaPred<DenseI64ArrayAttr>),
                   "a list of four numbers each");
   if (name == kStateLayout)
-    return expect(list && statePlacesOf(module).size() == list.size(),
+    return expect(list && statePlacesOf(cast<ModuleOp>(op)).size() == list.size(),
                   "a list of states, each two names, a type and numbers");
   return unknownAttribute(op, attribute, "of its own");
 }

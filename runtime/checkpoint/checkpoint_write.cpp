@@ -346,10 +346,9 @@ int checkpoint_writer::write_manifest() {
         program_.fingerprint, computed_json_.c_str(), at_.step);
   print("  \"batches_taken\": %" PRId64 ",\n  \"skipped_steps\": %" PRId64
         ",\n  \"samples_per_batch\": %" PRId64 ",\n  \"seed\": %" PRIu64
-        ",\n  \"data_order\": %" PRId64 ",\n  \"sequence\": %" PRIu64 ",\n",
+        ",\n  \"data_order\": %" PRId64 ",\n  \"sequence\": %" PRIu64 ",\n%s",
         at_.batches_taken, at_.skipped_steps, order_.samples_per_batch, order_.seed, order_.number,
-        sequence_);
-  print("%s", written_by_json_.c_str());
+        sequence_, written_by_json_.c_str());
   char loss[32], number[32];
   if (const auto &choice = order_.choice)
     print("  \"samples\": {\"holdout\": %s, \"shuffled\": %s, \"leftovers\": \"%s\", "
@@ -383,8 +382,7 @@ int checkpoint_writer::write_manifest() {
     print("\"}");
   }
   print("\n  ]");
-  uint32_t checksum = crc32c(0, text, used);
-  print(",\n  \"crc32c\": \"%08x\"\n}\n", checksum);
+  print(",\n  \"crc32c\": \"%08x\"\n}\n", crc32c(0, text, used));
   return write_file(manifest_in(folder_of(temporary_prefix, at_.step)), [&](int file) {
     return files_.write_all(file, text, used) != 0 ? failed("write") : 0;
   });
